@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third-party libraries, all from Debian packages (scripts/install_debian.sh).
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS program_options)
+
+find_path(HEARSAY_CBLAS_INCLUDE cblas.h PATH_SUFFIXES x86_64-linux-gnu openblas-pthread openblas REQUIRED)
+find_library(HEARSAY_OPENBLAS openblas REQUIRED)
+add_library(hearsay_openblas INTERFACE)
+target_include_directories(hearsay_openblas SYSTEM INTERFACE "${HEARSAY_CBLAS_INCLUDE}")
+target_link_libraries(hearsay_openblas INTERFACE "${HEARSAY_OPENBLAS}")
+
+find_path(HEARSAY_XXHASH_INCLUDE xxhash.h REQUIRED)
+find_library(HEARSAY_XXHASH xxhash REQUIRED)
+add_library(hearsay_xxhash INTERFACE)
+target_include_directories(hearsay_xxhash SYSTEM INTERFACE "${HEARSAY_XXHASH_INCLUDE}")
+target_link_libraries(hearsay_xxhash INTERFACE "${HEARSAY_XXHASH}")

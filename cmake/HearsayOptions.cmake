@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# One place for language level, warnings and floating-point rules: interface target hearsay_options.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+
+find_program(HEARSAY_CCACHE ccache)
+if(HEARSAY_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${HEARSAY_CCACHE}")
+endif()
+
+add_library(hearsay_options INTERFACE)
+target_include_directories(hearsay_options INTERFACE "${CMAKE_SOURCE_DIR}")
+# -ffp-contract=off: a * b + c rounds twice on every machine, so weights do not depend on the compiler's taste.
+target_compile_options(hearsay_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual -ffp-contract=off)
+if(HEARSAY_SANITIZE)
+  target_compile_options(hearsay_options INTERFACE -fsanitize=${HEARSAY_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(hearsay_options INTERFACE -fsanitize=${HEARSAY_SANITIZE})
+endif()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who owns which training examples: a pure function of (labels, spec, peers, seed), so that every process of a pool
+// computes the same split on its own. Splits and modifiers: interface `--split`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/data/dataset.hpp"
+
+namespace hearsay::runtime {
+
+struct Partition {
+  std::string spec;
+  std::vector<std::vector<std::uint32_t>> owned;  // [peer] -> indices into the training set, each set in rising order
+  std::vector<std::uint32_t> group;               // [peer] -> group of `+rotate` (0 without it)
+  std::uint32_t rotate_by = 0;                    // labels of group g are shifted by g * rotate_by mod classes
+  double noise_share = 0.0;                       // `+noise`: share of each shard's training labels that are wrong
+};
+
+// Throws UsageError when the spec is unknown, the pool has more peers than examples, or a shard would hold fewer than
+// kMinShardExamples examples.
+Partition make_partition(const std::string& spec, std::span<const std::uint8_t> labels, std::uint32_t classes,
+                         std::uint32_t peers, std::uint64_t seed);
+
+inline constexpr std::size_t kMinShardExamples = 10;  // NIID-Bench rule (arXiv 2102.02079)
+
+// The examples of one peer, copied out (rotation and noise applied to the labels): all that a peer keeps in memory.
+ImageSet make_shard(const ImageSet& train, const Partition& partition, std::uint32_t peer, std::uint64_t seed);
+
+// The label that peer's group gives to class `label` (test sets are rotated as the peer's own shard).
+std::uint8_t rotated_label(const Partition& partition, std::uint32_t peer, std::uint8_t label, std::uint32_t classes);
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place that knows which Catch2 is installed: 2.13 (Debian 12) or 3.x.
+#pragma once
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+using Catch::Detail::Approx;
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effective configuration of a run, as typed values. Texts come from flag > environment > file > preset > default
-// (config.hpp); specs keep their text beside the parsed form, because the text is what run.json repeats.
+// The effective configuration of a run, as typed values. Texts come from flag > environment > file
+// > preset > default (config.hpp); specs keep their text beside the parsed form, because the text
+// is what run.json repeats.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +19,26 @@ struct Target {
 };
 
 struct RunConfig {
-  std::string run_dir;                   // empty: runs/<preset>-s<seed>-<date>-<time>
+  std::string run_dir;  // empty: runs/<preset>-s<seed>-<date>-<time>
   std::string preset;
   std::uint32_t peers = 8, min_peers = 1;
-  std::string data, split;               // specs, read by runtime/data
-  Spec model;                            // mlp:256,128
-  std::uint32_t epochs = 20;             // local epochs of each peer
-  std::optional<double> time_s;          // --time: virtual seconds in sim
+  std::string data, split;       // specs, read by runtime/data
+  Spec model;                    // mlp:256,128
+  std::uint32_t epochs = 20;     // local epochs of each peer
+  std::optional<double> time_s;  // --time: virtual seconds in sim
   std::optional<Target> target;
   bool until_converged = false;
   Spec optimizer, schedule;
   std::uint32_t batch = 32;
-  Spec merge_every;                      // name holds the number: "1,mode=steps"
+  Spec merge_every;  // name holds the number: "1,mode=steps"
   Spec protocol, topology, merge;
-  bool wait = false;                     // --wait: rendezvous variant
-  Spec end_game;                         // off | rounds=R
-  Spec eval_every;                       // epochs between a peer's evaluations: "1,n=2000"; 0 = only at the end
+  bool wait = false;  // --wait: rendezvous variant
+  Spec end_game;      // off | rounds=R
+  Spec eval_every;    // epochs between a peer's evaluations: "1,n=2000"; 0 = only at the end
   Spec net, compute;
-  std::vector<std::string> chaos;        // one fault each
+  std::vector<std::string> chaos;  // one fault each
   std::uint64_t seed = 0;
-  std::uint32_t threads = 0;             // worker threads of a simulation; 0 = all cores
+  std::uint32_t threads = 0;  // worker threads of a simulation; 0 = all cores
   bool json = false, quiet = false, dry_run = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labelled images as bytes: what a data set and a shard are made of. Pixels stay bytes in memory; the trainer turns a
-// mini-batch into floats. Values are movable data, owned by whoever holds them.
+// Labelled images as bytes: what a data set and a shard are made of. Pixels stay bytes in memory;
+// the trainer turns a mini-batch into floats. Values are movable data, owned by whoever holds them.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,10 @@ struct Dataset {
   ImageSet train, test;
 };
 
-// Loads `fashion-mnist[:DIR]`, `mnist:DIR`, `idx:DIR` or `synthetic:digits` (--data). DIR falls back to HEARSAY_DATA,
-// fashion-mnist also to the folder of Debian's package. Throws UsageError (not there) or DamagedFile.
+// Loads `fashion-mnist[:DIR]`, `mnist:DIR`, `idx:DIR` or `synthetic:digits` (--data). DIR is taken
+// as it stands and falls back to $HEARSAY_DATA/<name>, then $HEARSAY_DATA; fashion-mnist also to
+// the folder of Debian's package. The seed matters to generated sets only. Throws UsageError
+// (unknown name, files not there) or DamagedFile (broken, or not fitting together).
 Dataset load_dataset(const std::string& spec, std::uint64_t seed);
 
 }  // namespace hearsay::runtime

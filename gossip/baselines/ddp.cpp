@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/baselines/ddp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "kernels/core/check.hpp"
+
+namespace hearsay::gossip {
+
+Ddp::Range Ddp::slice_range(std::size_t size, std::uint32_t peers, std::uint32_t slice) {
+  return {size * slice / peers, size * (slice + 1) / peers};
+}
+
+void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
+  if (done_) return;
+  if (std::holds_alternative<input::Start>(input)) {
+    Event joined("peer.joined");
+    out.push_back(action::Record{std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
+    out.push_back(action::TrainGradient{});
+  } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
+    gradient_ready(done->report, model, out);
+    if (settings_.peers == 1) return step_finished(now, out);
+    take_waiting(now, model, out);
+  } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
+    if (in->frame.kind != FrameKind::chunk) return;
+    waiting_.push_back(in->frame);
+    take_waiting(now, model, out);
+  } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
+    stop_reason_ = stop->reason;
+  }
+}
+
+void Ddp::gradient_ready(const StepReport& report, LocalModel& model, Actions& out) {
+  report_ = report;
+  for (float& g : model.gradient()) g *= static_cast<float>(report.samples);
+  reducing_ = true;
+  hops_ = 0;
+  wants_stop_ = stop_reason_.has_value();  // latched: all slices of a step say the same
+  stop_agreed_ = wants_stop_;
+  // A loss that is not finite travels as a NaN count, so that everyone finds out in the same step.
+  own_examples_ = std::isfinite(report.loss) ? report.samples : std::numeric_limits<double>::quiet_NaN();
+  examples_ = own_examples_;
+  if (settings_.peers > 1) send_slice(settings_.self.value, {own_examples_, wants_stop_}, model, out);
+}
+
+void Ddp::send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Actions& out) {
+  const Range range = slice_range(model.size(), settings_.peers, slice);
+  Frame frame;
+  frame.kind = FrameKind::chunk;
+  frame.from = settings_.self;
+  frame.to = next();
+  frame.seq = counters_.steps;
+  frame.slice = slice;
+  frame.mass = sum.examples;
+  frame.converged = sum.stop;
+  frame.values = model.copy(model.gradient().subspan(range.begin, range.end - range.begin));
+  out.push_back(action::Send{std::move(frame)});
+}
+
+void Ddp::take_waiting(Time now, LocalModel& model, Actions& out) {
+  // TCP and the simulated network keep a link's order, so the first frame in line is the next one due.
+  while (reducing_ && !done_ && !waiting_.empty() && waiting_.front().seq == counters_.steps) {
+    const Frame frame = std::move(waiting_.front());
+    waiting_.pop_front();
+    take_slice(frame, now, model, out);
+  }
+}
+
+void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out) {
+  const std::uint32_t n = settings_.peers;
+  const std::uint32_t due = (settings_.self.value + 2 * n - 1 - hops_) % n;
+  HS_CHECK(frame.slice == due);
+  const Range range = slice_range(model.size(), n, frame.slice);
+  const auto own = model.gradient().subspan(range.begin, range.end - range.begin);
+  const auto in = frame.values->span();
+  HS_CHECK(in.size() == own.size());
+  Sum sum{frame.mass, frame.converged};
+  const bool summing = hops_ < n - 1;  // first n - 1 hops add up, the next n - 1 hand round the sums
+  if (summing) {
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = in[i] + own[i];
+    sum.examples += own_examples_;
+    sum.stop = sum.stop || wants_stop_;
+  } else {
+    std::copy(in.begin(), in.end(), own.begin());
+  }
+  if (++hops_ >= n - 1) {
+    examples_ = sum.examples;
+    stop_agreed_ = sum.stop;
+  }
+  if (hops_ < 2 * (n - 1)) return send_slice(frame.slice, sum, model, out);
+  step_finished(now, out);
+}
+
+void Ddp::step_finished(Time now, Actions& out) {
+  reducing_ = false;
+  ++counters_.steps;
+  counters_.samples += report_.samples;
+  log_.add(report_);
+  const bool finite = std::isfinite(examples_);
+  const bool last = counters_.steps == settings_.epochs * settings_.steps_per_epoch;
+  if (!finite || stop_agreed_ || counters_.steps % settings_.steps_per_epoch == 0) {
+    out.push_back(action::Record{log_.take(counters_.samples, now)});
+  }
+  if (!finite) {
+    Event fault("fault.seen");
+    fault.add("kind", std::string("loss not finite")).add("who", peer_name(settings_.self));
+    fault.add("detail", "loss " + std::to_string(report_.loss) + " at step " + std::to_string(counters_.steps));
+    out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
+    return finish("diverged", false, out);
+  }
+  out.push_back(action::ApplyGradient{1.0 / examples_});
+  if (stop_agreed_) return finish(stop_reason_.value_or("stopped"), true, out);
+  if (last) return finish("finished", true, out);
+  out.push_back(action::TrainGradient{});
+}
+
+void Ddp::finish(const std::string& reason, bool alive, Actions& out) {
+  if (alive) out.push_back(action::TrainingEnded{});
+  Event left("peer.left");
+  out.push_back(action::Record{std::move(left.add("reason", reason))});
+  out.push_back(action::Finish{reason, alive});
+  done_ = true;
+}
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/baselines/local.hpp"
+
+#include <cmath>
+
+namespace hearsay::gossip {
+
+void Local::on(const Input& input, Time now, LocalModel&, Actions& out) {
+  if (done_) return;
+  if (std::holds_alternative<input::Start>(input)) {
+    Event joined("peer.joined");
+    out.push_back(action::Record{std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
+    out.push_back(action::Train{});
+  } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
+    step_done(done->report, now, out);
+  } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
+    stop_reason_ = stop->reason;
+  }
+}
+
+void Local::step_done(const StepReport& report, Time now, Actions& out) {
+  ++counters_.steps;
+  counters_.samples += report.samples;
+  log_.add(report);
+  const bool finite = std::isfinite(report.loss);
+  const bool last = counters_.steps == settings_.epochs * settings_.steps_per_epoch;
+  if (!finite || stop_reason_ || counters_.steps % settings_.steps_per_epoch == 0) {
+    out.push_back(action::Record{log_.take(counters_.samples, now)});
+  }
+  if (!finite) {
+    Event fault("fault.seen");
+    fault.add("kind", std::string("loss not finite")).add("who", peer_name(settings_.self));
+    fault.add("detail", "loss " + std::to_string(report.loss) + " at step " + std::to_string(counters_.steps) +
+                            ", lr " + std::to_string(report.lr));
+    out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
+    return finish("diverged", false, out);
+  }
+  if (stop_reason_) return finish(*stop_reason_, true, out);
+  if (last) return finish("finished", true, out);
+  out.push_back(action::Train{});
+}
+
+void Local::finish(const std::string& reason, bool alive, Actions& out) {
+  counters_.longest_gap_samples = counters_.samples;
+  if (alive) out.push_back(action::TrainingEnded{});
+  Event left("peer.left");
+  out.push_back(action::Record{std::move(left.add("reason", reason))});
+  out.push_back(action::Finish{reason, alive});
+  done_ = true;
+}
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames with weights that wait for the next mini-batch boundary: bounded, in order of arrival. In mode `newest` a
+// frame replaces an older one of the same sender (its news is older); in mode `every` nothing is replaced.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "gossip/frame.hpp"
+
+namespace hearsay::gossip {
+
+class Inbox {
+ public:
+  enum class Keep { newest, every };
+  explicit Inbox(Keep keep) : keep_(keep) {}
+
+  // The frame that had to give way: an older one of the same sender, or `frame` itself when the box is full.
+  std::optional<Frame> add(Frame frame);
+  std::optional<Frame> take();
+  bool empty() const noexcept { return frames_.empty(); }
+
+ private:
+  Keep keep_;
+  std::deque<Frame> frames_;
+};
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the protocol may ask of its own peer's model, always between two mini-batches. The host implements it over the
+// trainer's parameters, on whatever device they live. Compute lane.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/ops/merge_ops.hpp"
+#include "merge/snapshot.hpp"
+
+namespace hearsay::gossip {
+
+struct Probe {
+  double loss = 0.0;        // mean cross-entropy on the peer's probe set
+  double confidence = 0.0;  // mean probability of the true class
+  std::size_t examples = 0; // 0: the peer has no probe set
+};
+
+class LocalModel {
+ public:
+  virtual ~LocalModel() = default;
+
+  virtual std::size_t size() const = 0;                        // values in the flat buffer
+  virtual merge::SnapshotRef snapshot() = 0;                   // 8 B per value
+  // Displacement in - base, where a null base means the own weights.
+  virtual kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) = 0;
+  virtual void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) = 0;
+  // The own weights when `other` is null. One forward pass over the probe set.
+  virtual Probe probe(const merge::Snapshot* other) = 0;
+
+  // Local displacement since begin_block(), merges taken out: || w_end - w_start - sum of merges ||.
+  virtual void begin_block() = 0;
+  virtual double block_displacement() = 0;
+
+  // The gradient of the last TrainGradient step, for baselines that reduce gradients.
+  virtual std::span<float> gradient() = 0;
+  virtual merge::SnapshotRef copy(std::span<const float> values) = 0;
+};
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/merging.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gossip/limits.hpp"
+#include "kernels/core/check.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn) {
+  const Frame& frame = request.frame;
+  merge::Evidence evidence;
+  evidence.stats = turn.model.measure(*frame.values, request.base);
+  evidence.progress = peer.progress();
+  const std::uint64_t own = peer.counters.samples;
+  evidence.age_steps = own > frame.samples ? static_cast<double>(own - frame.samples) / peer.settings.batch : 0.0;
+  const Acquaintance met = peer.acquaintances[frame.from];
+  evidence.local_samples = own - met.own_samples;
+  evidence.remote_samples = frame.samples > met.their_samples ? frame.samples - met.their_samples : 0;
+  if (peer.settings.policy->needs_confidence() && !request.fixed_alpha && evidence.stats.bad == 0) {
+    evidence.local_confidence = turn.model.probe(nullptr).confidence;
+    evidence.remote_confidence = turn.model.probe(frame.values.get()).confidence;
+  }
+  return evidence;
+}
+
+void advance_clocks(const Frame& frame, double age_samples, PeerState& peer) {
+  Counters& c = peer.counters;
+  ++c.merges_applied;
+  c.longest_gap_samples = std::max(c.longest_gap_samples, c.samples - c.samples_at_last_merge);
+  c.samples_at_last_merge = c.samples;
+  c.age_samples_sum += age_samples;
+  peer.acquaintances[frame.from] = {c.samples, frame.samples};
+  peer.votes.grow_older();
+}
+
+// Judges its own convergence after every merge and renews or withdraws its vote.
+void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn& turn) {
+  if (!peer.settings.until_converged) return;
+  peer.monitor.add_merge(peer.last_update_norm, evidence.relative_norm(), turn.model.probe(nullptr).loss);
+  peer.votes.cast(peer.monitor.converged());
+}
+
+}  // namespace
+
+merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn) {
+  const Frame& frame = request.frame;
+  HS_CHECK(frame.values != nullptr);
+  const merge::Evidence evidence = gather(request, peer, turn);
+  const merge::Decision decision = request.fixed_alpha
+                                       ? merge::Policy::decide_fixed(evidence, *request.fixed_alpha)
+                                       : peer.settings.policy->decide(evidence);
+  const double age_samples = evidence.age_steps * peer.settings.batch;
+  Event decided("merge.decided");
+  decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  decided.add("verdict", std::string(name(decision.verdict))).add("alpha", decision.alpha);
+  decided.add("age_samples", age_samples).add("cos", evidence.cosine()).add("rel_norm", evidence.relative_norm());
+  if (!decision.reason.empty()) decided.add("reason", std::string(decision.reason));
+  turn.record(std::move(decided));
+  if (decision.verdict == merge::Verdict::refuse) {
+    ++peer.counters.merges_refused;
+    return decision;
+  }
+  turn.model.blend(decision.alpha, *frame.values, request.base);
+  advance_clocks(frame, age_samples, peer);
+  Event applied("merge.applied");
+  applied.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  turn.record(std::move(applied.add("mseq", integer(peer.counters.merges_applied))));
+  observe_convergence(evidence, peer, turn);
+  return decision;
+}
+
+Event sent_event(const Frame& frame) {
+  Event event("delta.sent");
+  event.add("to", peer_name(frame.to)).add("seq", integer(frame.seq)).add("codec", std::string("raw"));
+  event.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
+  return event;
+}
+
+Event received_event(const Frame& frame) {
+  Event event("delta.received");
+  event.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  event.add("bytes", integer(frame.payload_bytes()));
+  return event;
+}
+
+Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer) {
+  Frame frame;
+  frame.kind = kind;
+  frame.from = peer.settings.self;
+  frame.to = to;
+  frame.seq = peer.next_seq++;
+  frame.samples = peer.counters.samples;
+  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::kVoteEntries);
+  frame.values = std::move(values);
+  return frame;
+}
+
+Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const PeerState& peer) {
+  Frame frame;
+  frame.kind = kind;
+  frame.from = peer.settings.self;
+  frame.to = to;
+  frame.answers = answers;
+  frame.samples = peer.counters.samples;
+  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::kVoteEntries);
+  return frame;
+}
+
+void acknowledge(const Frame& push, const PeerState& peer, Turn& turn) {
+  if (push.wants_ack) turn.send(control_frame(FrameKind::ack, push.from, push.seq, peer));
+}
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One merge, from arrived frame to changed weights: evidence, decision, blend, clocks, log lines. Every exchange kind
+// goes through here, so a refusal leaves the weights untouched in exactly one place.
+#pragma once
+
+#include <optional>
+
+#include "gossip/peer_state.hpp"
+
+namespace hearsay::gossip {
+
+struct MergeRequest {
+  const Frame& frame;                        // carries the incoming weights
+  const merge::Snapshot* base = nullptr;     // own weights that the partner answered to; null: the current ones
+  std::optional<double> fixed_alpha;         // set by the partner or by masses; none: ask the policy
+};
+
+// Judges and applies. Records merge.decided and, if accepted, merge.applied.
+merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn);
+
+// Log lines of weights on their way.
+Event sent_event(const Frame& frame);
+Event received_event(const Frame& frame);
+// The sequence number, clock and votes that every outgoing frame with weights carries.
+Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer);
+
+// A frame without weights; `answers` is the sequence number it refers to, 0 if none.
+Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const PeerState& peer);
+// Tells the sender of a push that wants to know that the frame has been dealt with.
+void acknowledge(const Frame& push, const PeerState& peer, Turn& turn);
+
+}  // namespace hearsay::gossip

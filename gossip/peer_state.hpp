@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of one gossiping peer share: its settings, its clocks, its view of the others. Owned by GossipPeer;
+// parts borrow it for the length of a turn.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "gossip/blocks.hpp"
+#include "gossip/convergence.hpp"
+#include "gossip/peer_table.hpp"
+#include "gossip/protocol.hpp"
+#include "gossip/topology/topology.hpp"
+#include "gossip/votes.hpp"
+#include "merge/policy.hpp"
+
+namespace hearsay::gossip {
+
+enum class ExchangeKind { pairwise, push, push_sum };
+
+struct GossipSettings {
+  PeerId self;
+  std::uint32_t peers = 1;
+  std::uint64_t seed = 0;
+  std::uint32_t batch = 32;
+  BlockPlan blocks;
+  ExchangeKind exchange = ExchangeKind::pairwise;
+  bool wait = false;                                  // rendezvous
+  bool until_converged = false;
+  std::uint32_t end_game_rounds = 0;
+  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const merge::Policy> policy;
+};
+
+// One call into the protocol: the instant, the model, and where actions go.
+struct Turn {
+  Time now;
+  LocalModel& model;
+  Actions& out;
+
+  void send(Frame frame) { out.push_back(action::Send{std::move(frame)}); }
+  void record(Event event) { out.push_back(action::Record{std::move(event)}); }
+  void timer(Time at, std::uint64_t id) { out.push_back(action::SetTimer{at, id}); }
+};
+
+// Sample counts of both sides when two peers last exchanged weights.
+struct Acquaintance {
+  std::uint64_t own_samples = 0, their_samples = 0;
+};
+
+struct PeerState {
+  explicit PeerState(const GossipSettings& s) : settings(s), table(s.self, s.peers), votes(s.self, s.peers) {}
+
+  GossipSettings settings;
+  Counters counters;
+  PeerTable table;
+  VoteTable votes;
+  ConvergenceMonitor monitor;
+  double last_update_norm = 0.0;                 // of the newest finished block, learning-rate free
+  std::uint64_t next_seq = 0;                    // of the weights this peer sends
+  std::map<PeerId, Acquaintance> acquaintances;  // only peers met
+
+  double progress() const {
+    const double budget = static_cast<double>(settings.blocks.epochs * settings.blocks.steps_per_epoch);
+    return budget > 0.0 ? static_cast<double>(counters.steps) / budget : 1.0;
+  }
+};
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One way of exchanging weights with a partner. GossipPeer decides when and with whom; an exchange decides what is
+// sent, what is answered, and by how much each side moves. Called only between two mini-batches.
+//
+//             messages   bytes on the wire   who moves    pool's mean
+//   push          1             4 N          receiver     kept in expectation only
+//   pairwise      2             8 N          both         kept exactly (up to rounding)
+//   push-sum      1             4 N + 8      receiver     mass-weighted mean kept exactly
+#pragma once
+
+#include <memory>
+
+#include "gossip/inbox.hpp"
+#include "gossip/peer_state.hpp"
+
+namespace hearsay::gossip {
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual Inbox::Keep keep() const = 0;
+  // Sends to `partner`. False when the exchange had to be skipped (nothing was sent).
+  virtual bool start(PeerId partner, PeerState& peer, Turn& turn) = 0;
+  // A frame that concerns weights (push, ack, request, reply, busy, returned).
+  virtual void receive(Frame frame, PeerState& peer, Turn& turn) = 0;
+  // A frame that found no room in the inbox, or was replaced there by a newer one.
+  virtual void refuse(Frame frame, PeerState& peer, Turn& turn) = 0;
+  // A timer of this exchange fired. Unknown ids belong to exchanges that ended meanwhile.
+  virtual void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) = 0;
+  // `who` is gone: nothing more will come from there.
+  virtual void partner_down(PeerId who, PeerState& peer, Turn& turn) = 0;
+
+  virtual std::size_t unanswered() const = 0;  // exchanges whose answer is still to come
+};
+
+std::unique_ptr<Exchange> make_pairwise();
+std::unique_ptr<Exchange> make_push(bool wait);
+std::unique_ptr<Exchange> make_push_sum(bool wait);
+
+}  // namespace hearsay::gossip

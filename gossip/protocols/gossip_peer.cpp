@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/protocols/gossip_peer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gossip/limits.hpp"
+#include "gossip/merging.hpp"
+#include "kernels/core/check.hpp"
+#include "merge/policies/ema.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange reaches this sequence number
+constexpr std::uint32_t kVotePatience = 8;                 // merges a majority waits for missing votes
+
+std::unique_ptr<Exchange> make_exchange(const GossipSettings& s) {
+  switch (s.exchange) {
+    case ExchangeKind::pairwise: return make_pairwise();
+    case ExchangeKind::push: return make_push(s.wait);
+    case ExchangeKind::push_sum: break;
+  }
+  return make_push_sum(s.wait);
+}
+
+std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+Event fault(std::string kind, PeerId who, std::string detail, std::string act) {
+  Event event("fault.seen");
+  event.add("kind", std::move(kind)).add("who", peer_name(who)).add("detail", std::move(detail));
+  return std::move(event.add("action", std::move(act)));
+}
+
+}  // namespace
+
+GossipPeer::GossipPeer(const GossipSettings& settings)
+    : peer_(settings),
+      blocks_(settings.blocks, kernels::Rng::stream(settings.seed, "epochs", settings.self.value)),
+      selector_(settings.self, *settings.topology,
+                kernels::Rng::stream(settings.seed, "partner", settings.self.value)),
+      exchange_(make_exchange(settings)),
+      inbox_(exchange_->keep()) {
+  if (settings.exchange != ExchangeKind::pairwise) end_exchange_ = make_pairwise();
+}
+
+void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& out) {
+  if (phase_ == Phase::done) return;
+  Turn turn{now, model, out};
+  std::visit([&](const auto& in) { handle(in, turn); }, input);
+}
+
+void GossipPeer::handle(const input::Start&, Turn& turn) {
+  Event joined("peer.joined");
+  joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
+  turn.record(std::move(joined));
+  begin_block(turn);
+}
+
+// ---- training ------------------------------------------------------------------------------------------------------
+
+void GossipPeer::begin_block(Turn& turn) {
+  for (;;) {
+    const Blocks::Draw draw = blocks_.next(peer_.counters.steps);
+    Event drawn("epochs.drawn");
+    turn.record(std::move(drawn.add("k", integer(draw.k)).add("rng", integer(draw.rng))));
+    if (draw.steps > 0) {
+      burst_.clear();
+      block_ = Block{};
+      block_.steps_left = draw.steps;
+      block_.started = turn.now;
+      phase_ = Phase::training;
+      turn.model.begin_block();
+      turn.out.push_back(action::Train{});
+      return;
+    }
+    if (burst_.size() < limits::kBurstMerges && start_merge(turn)) return;  // K = 0: merge again at once
+  }
+}
+
+void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
+  const StepReport& report = done.report;
+  Counters& c = peer_.counters;
+  c.samples += report.samples;
+  ++c.steps;
+  ++block_.steps;
+  block_.samples += report.samples;
+  block_.correct += report.correct;
+  block_.loss_sum += report.loss * report.samples;
+  block_.lr_sum += report.lr;
+  if (!std::isfinite(report.loss)) return diverged(report, turn);
+  serve_inbox(turn);
+  if (phase_ == Phase::done) return;
+  --block_.steps_left;
+  if (stop_reason_) {
+    end_block(turn);
+    return drain(*stop_reason_, turn);
+  }
+  if (block_.steps_left > 0) {
+    turn.out.push_back(action::Train{});
+    return;
+  }
+  end_block(turn);
+  if (!start_merge(turn)) after_merges(turn);
+}
+
+void GossipPeer::end_block(Turn& turn) {
+  const double displacement = turn.model.block_displacement();
+  peer_.last_update_norm = block_.lr_sum > 0.0 ? displacement / block_.lr_sum : 0.0;
+  const double samples = static_cast<double>(std::max<std::uint64_t>(1, block_.samples));
+  Event finished("block.finished");
+  finished.add("samples", integer(peer_.counters.samples)).add("steps", integer(block_.steps));
+  finished.add("loss", block_.loss_sum / samples).add("acc", static_cast<double>(block_.correct) / samples);
+  finished.add("step_ns", (turn.now - block_.started).count() / std::max<std::int64_t>(1, integer(block_.steps)));
+  turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
+}
+
+bool GossipPeer::start_merge(Turn& turn) {
+  const auto excluded = [&](PeerId peer) {
+    return !peer_.table.may_merge(peer) || std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
+  };
+  const auto choice = selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
+                                       peer_.table.out_of_reach() + burst_.size());
+  if (!choice) {
+    ++peer_.counters.merges_skipped;
+    burst_.resize(std::max(burst_.size(), limits::kBurstMerges));  // nobody left at this boundary
+    return false;
+  }
+  Event chosen("partner.chosen");
+  chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
+  turn.record(std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
+  burst_.push_back(choice->partner);
+  if (!exchange_->start(choice->partner, peer_, turn)) {
+    ++peer_.counters.merges_skipped;
+    return false;
+  }
+  ++peer_.counters.merges_started;
+  if (!peer_.settings.wait || exchange_->unanswered() == 0) return false;
+  phase_ = Phase::waiting;
+  return true;
+}
+
+void GossipPeer::after_merges(Turn& turn) {
+  if (stop_reason_) return drain(*stop_reason_, turn);
+  if (peer_.counters.steps >= blocks_.budget_steps()) return drain("finished", turn);
+  begin_block(turn);
+}
+
+void GossipPeer::diverged(const StepReport& report, Turn& turn) {
+  turn.record(fault("loss not finite", peer_.settings.self,
+                    "loss " + std::to_string(report.loss) + " at step " + std::to_string(peer_.counters.steps) +
+                        ", lr " + std::to_string(report.lr),
+                    "stops training and offers its weights no more"));
+  for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
+    if (PeerId(i) != peer_.settings.self) turn.send(control_frame(FrameKind::left, PeerId(i), 0, peer_));
+  }
+  Event left("peer.left");
+  turn.record(std::move(left.add("reason", std::string("diverged"))));
+  turn.out.push_back(action::Finish{"diverged", false});
+  phase_ = Phase::done;
+}
+
+// ---- what arrives --------------------------------------------------------------------------------------------------
+
+void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
+  const Frame& frame = in.frame;
+  if (peer_.table.heard(frame.from, turn.now)) {
+    turn.record(fault("partner back", frame.from, "a frame arrived", "counts again"));
+  }
+  peer_.votes.learn(frame.votes);
+  if (frame.end_game && phase_ == Phase::lingering) enter_end_game(turn);
+  switch (frame.kind) {
+    case FrameKind::ping: return turn.send(control_frame(FrameKind::pong, frame.from, 0, peer_));
+    case FrameKind::pong: return;
+    case FrameKind::chunk: return;  // belongs to baselines
+    case FrameKind::finished:
+      peer_.table.finished(frame.from);
+      if (frame.converged && peer_.settings.until_converged && !stop_reason_) stop_reason_ = "converged";
+      return progress_when_answered(turn);
+    case FrameKind::left:
+      peer_.table.left(frame.from);
+      exchange_->partner_down(frame.from, peer_, turn);
+      return progress_when_answered(turn);
+    default: return accept_weights(frame, turn);
+  }
+}
+
+void GossipPeer::accept_weights(Frame frame, Turn& turn) {
+  if (frame.values) turn.record(received_event(frame));
+  if (at_boundary() || !frame.values) {
+    exchange_for(frame).receive(std::move(frame), peer_, turn);
+    return progress_when_answered(turn);
+  }
+  const PeerId sender = frame.from;
+  if (auto refused = inbox_.add(std::move(frame))) {
+    ++peer_.counters.merges_refused;
+    Event decided("merge.decided");
+    decided.add("from", peer_name(sender)).add("seq", integer(refused->seq));
+    decided.add("verdict", std::string("refuse")).add("alpha", 0.0);
+    turn.record(std::move(decided.add("reason", std::string("superseded or inbox full"))));
+    exchange_->refuse(std::move(*refused), peer_, turn);
+  }
+}
+
+Exchange& GossipPeer::exchange_for(const Frame& frame) {
+  const bool pair = frame.kind == FrameKind::request || frame.kind == FrameKind::reply || frame.kind == FrameKind::busy;
+  return pair && end_exchange_ ? *end_exchange_ : *exchange_;
+}
+
+void GossipPeer::serve_inbox(Turn& turn) {
+  while (auto frame = inbox_.take()) exchange_->receive(std::move(*frame), peer_, turn);
+  check_votes(turn);
+}
+
+// Stops when everyone has voted, or when a majority has and the missing votes have not come for kVotePatience merges.
+void GossipPeer::check_votes(Turn&) {
+  if (!peer_.settings.until_converged || stop_reason_) return;
+  const std::uint32_t fresh = peer_.votes.fresh();
+  peer_.counters.votes_heard = fresh;
+  const auto applied = static_cast<std::uint32_t>(peer_.counters.merges_applied);
+  if (fresh * 2 > peer_.settings.peers) {
+    majority_merges_ += applied - merges_seen_;
+  } else {
+    majority_merges_ = 0;
+  }
+  merges_seen_ = applied;
+  if (fresh == peer_.settings.peers || majority_merges_ >= kVotePatience) stop_reason_ = "converged";
+}
+
+void GossipPeer::handle(const input::PeerDown& down, Turn& turn) {
+  if (peer_.table.gone(down.who)) {
+    Event lost("peer.lost");
+    lost.add("who", peer_name(down.who)).add("reason", std::string("connection lost"));
+    turn.record(std::move(lost.add("last_seen_ns", integer(static_cast<std::uint64_t>(
+                                                       peer_.table.last_heard(down.who).count())))));
+  }
+  exchange_->partner_down(down.who, peer_, turn);
+  if (end_exchange_) end_exchange_->partner_down(down.who, peer_, turn);
+  progress_when_answered(turn);
+}
+
+void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
+  if (timer.id == kLingerTimer) return look_for_the_silent(turn);
+  exchange_->timeout(timer.id, peer_, turn);
+  if (end_exchange_) end_exchange_->timeout(timer.id, peer_, turn);
+  progress_when_answered(turn);
+}
+
+void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
+  if (!stop_reason_) stop_reason_ = stop.reason;
+  if (phase_ == Phase::waiting) drain(*stop_reason_, turn);
+}
+
+// ---- the end -------------------------------------------------------------------------------------------------------
+
+void GossipPeer::drain(std::string reason, Turn& turn) {
+  finish_reason_ = std::move(reason);
+  phase_ = Phase::draining;
+  peer_.counters.longest_gap_samples = std::max(peer_.counters.longest_gap_samples,
+                                                peer_.counters.samples - peer_.counters.samples_at_last_merge);
+  serve_inbox(turn);
+  progress_when_answered(turn);
+}
+
+// Whoever waits for an answer goes on when it is in (or given up).
+void GossipPeer::progress_when_answered(Turn& turn) {
+  const bool answered =
+      exchange_->unanswered() == 0 && (end_exchange_ == nullptr || end_exchange_->unanswered() == 0);
+  if (!answered) return;
+  switch (phase_) {
+    case Phase::waiting:
+      check_votes(turn);
+      return after_merges(turn);
+    case Phase::draining: return announce_finished(turn);
+    case Phase::lingering: return linger(turn);
+    case Phase::end_game: return end_game_round(turn);
+    case Phase::training:
+    case Phase::done: return;
+  }
+}
+
+void GossipPeer::announce_finished(Turn& turn) {
+  phase_ = Phase::lingering;
+  for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
+    if (PeerId(i) == peer_.settings.self || peer_.table.state(PeerId(i)) == PeerTable::State::left) continue;
+    Frame frame = control_frame(FrameKind::finished, PeerId(i), 0, peer_);
+    frame.converged = finish_reason_ == "converged";
+    frame.end_game = end_game_done_;
+    turn.send(std::move(frame));
+  }
+  turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
+  linger(turn);
+}
+
+void GossipPeer::linger(Turn& turn) {
+  if (!peer_.table.all_settled()) return;
+  if (peer_.settings.end_game_rounds > 0 && !end_game_done_) return enter_end_game(turn);
+  leave(turn);
+}
+
+void GossipPeer::look_for_the_silent(Turn& turn) {
+  if (phase_ != Phase::lingering) return;
+  for (const PeerId peer : peer_.table.in_state(PeerTable::State::training)) {
+    const Time silence = turn.now - peer_.table.last_heard(peer);
+    if (silence < limits::kSilenceUntilGone) {
+      turn.send(control_frame(FrameKind::ping, peer, 0, peer_));
+      continue;
+    }
+    peer_.table.gone(peer);
+    Event lost("peer.lost");
+    lost.add("who", peer_name(peer)).add("reason", std::string("silent"));
+    turn.record(std::move(lost.add("last_seen_ns", peer_.table.last_heard(peer).count())));
+  }
+  turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
+  linger(turn);
+}
+
+// 2 ceil(log2 n) or so symmetric merges at alpha = 1/2 without training: pulls the models together for export.
+void GossipPeer::enter_end_game(Turn& turn) {
+  phase_ = Phase::end_game;
+  turn.out.push_back(action::TrainingEnded{});
+  training_ended_ = true;
+  peer_.settings.policy = std::make_shared<const merge::Policy>(
+      std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
+      std::vector<std::unique_ptr<merge::Modifier>>{});
+  rounds_left_ = peer_.settings.end_game_rounds;
+  peer_.settings.until_converged = false;
+  for (const PeerId peer : peer_.table.in_state(PeerTable::State::finished)) {  // they finish a second time
+    peer_.table.gone(peer);
+    peer_.table.heard(peer, turn.now);
+  }
+  end_game_round(turn);
+}
+
+void GossipPeer::end_game_round(Turn& turn) {
+  if (rounds_left_ == 0) {
+    end_game_done_ = true;
+    return announce_finished(turn);
+  }
+  --rounds_left_;
+  burst_.clear();
+  const auto excluded = [&](PeerId peer) { return !peer_.table.may_merge(peer); };
+  const auto choice = selector_.choose(peer_.counters.merges_started, excluded, peer_.table.out_of_reach());
+  if (!choice) return end_game_round(turn);
+  ++peer_.counters.merges_started;
+  const std::size_t first_new = turn.out.size();
+  (end_exchange_ ? *end_exchange_ : *exchange_).start(choice->partner, peer_, turn);
+  for (std::size_t i = first_new; i < turn.out.size(); ++i) {
+    if (auto* send = std::get_if<action::Send>(&turn.out[i])) send->frame.end_game = true;
+  }
+}
+
+void GossipPeer::leave(Turn& turn) {
+  if (!training_ended_) turn.out.push_back(action::TrainingEnded{});
+  Event left("peer.left");
+  turn.record(std::move(left.add("reason", finish_reason_)));
+  turn.out.push_back(action::Finish{finish_reason_, true});
+  phase_ = Phase::done;
+}
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gossiping peer: trains a block of K, merges with one neighbour, draws the next K, and never waits for a barrier.
+// At every mini-batch boundary it first applies what has arrived, then does what is due. After its last epoch it goes
+// on answering until everyone it can reach has finished too (interface, "End of a run").
+//
+//   training -> (waiting) -> draining -> lingering -> (end game -> lingering) -> done
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossip/inbox.hpp"
+#include "gossip/peer_state.hpp"
+#include "gossip/protocols/exchange.hpp"
+#include "gossip/selectors/selector.hpp"
+
+namespace hearsay::gossip {
+
+class GossipPeer final : public Protocol {
+ public:
+  explicit GossipPeer(const GossipSettings& settings);
+
+  void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
+  const Counters& counters() const override { return peer_.counters; }
+
+ private:
+  enum class Phase { training, waiting, draining, lingering, end_game, done };
+
+  struct Block {  // accumulators of the block in progress
+    std::uint64_t steps_left = 0, steps = 0, samples = 0, correct = 0;
+    double loss_sum = 0.0, lr_sum = 0.0;
+    Time started{0};
+  };
+
+  void handle(const input::Start&, Turn& turn);
+  void handle(const input::StepDone& done, Turn& turn);
+  void handle(const input::FrameIn& in, Turn& turn);
+  void handle(const input::Timer& timer, Turn& turn);
+  void handle(const input::PeerDown& down, Turn& turn);
+  void handle(const input::Stop& stop, Turn& turn);
+
+  void begin_block(Turn& turn);
+  void end_block(Turn& turn);
+  bool start_merge(Turn& turn);     // true: wait for the partner before going on
+  void after_merges(Turn& turn);    // next block, or the end of training
+  void serve_inbox(Turn& turn);
+  void diverged(const StepReport& report, Turn& turn);
+
+  void accept_weights(Frame frame, Turn& turn);
+  void check_votes(Turn& turn);
+  void drain(std::string reason, Turn& turn);
+  void progress_when_answered(Turn& turn);
+  void announce_finished(Turn& turn);
+  void linger(Turn& turn);
+  void look_for_the_silent(Turn& turn);
+  void enter_end_game(Turn& turn);
+  void end_game_round(Turn& turn);
+  void leave(Turn& turn);
+  Exchange& exchange_for(const Frame& frame);
+  bool at_boundary() const { return phase_ != Phase::training; }
+
+  PeerState peer_;
+  Blocks blocks_;
+  Selector selector_;
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Exchange> end_exchange_;  // pairwise, for the end game of one-way protocols
+  Inbox inbox_;
+  Phase phase_ = Phase::training;
+  Block block_;
+  std::vector<PeerId> burst_;               // partners of the merges at this boundary
+  std::optional<std::string> stop_reason_;
+  std::string finish_reason_ = "finished";
+  std::uint32_t majority_merges_ = 0, merges_seen_ = 0;
+  std::uint32_t rounds_left_ = 0;
+  bool end_game_done_ = false, training_ended_ = false;
+};
+
+}  // namespace hearsay::gossip

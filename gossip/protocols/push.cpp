@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Push: the receiver moves towards the sender, the sender learns nothing. With `wait` the sender trains on only after
+// the receiver has merged (or refused): the literal reading of "W1 pushes to W2 and draws a new K".
+#include <utility>
+
+#include "gossip/merging.hpp"
+#include "gossip/protocols/exchange.hpp"
+#include "gossip/protocols/pending.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+class Push final : public Exchange {
+ public:
+  explicit Push(bool wait) : wait_(wait) {}
+
+  Inbox::Keep keep() const override { return Inbox::Keep::newest; }
+
+  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
+    if (pending_.full()) return false;
+    Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
+    frame.wants_ack = wait_;
+    turn.record(sent_event(frame));
+    if (wait_) pending_.add(frame.seq, {partner, nullptr, turn.now}, turn);
+    turn.send(std::move(frame));
+    return true;
+  }
+
+  void receive(Frame frame, PeerState& peer, Turn& turn) override {
+    if (frame.kind == FrameKind::ack) pending_.answer(frame.answers, frame.from, turn.now);
+    if (frame.kind != FrameKind::push) return;
+    merge_in({frame, nullptr, std::nullopt}, peer, turn);
+    acknowledge(frame, peer, turn);
+  }
+
+  void refuse(Frame frame, PeerState& peer, Turn& turn) override { acknowledge(frame, peer, turn); }
+
+  void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) override {
+    if (const auto entry = pending_.expire(seq)) give_up(*entry, seq, peer, turn);
+  }
+
+  void partner_down(PeerId who, PeerState&, Turn&) override { pending_.drop(who); }
+  std::size_t unanswered() const override { return pending_.size(); }
+
+ private:
+  bool wait_;
+  Pending pending_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_push(bool wait) { return std::make_unique<Push>(wait); }
+
+}  // namespace hearsay::gossip

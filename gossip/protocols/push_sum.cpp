@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Push-sum in pairwise asynchronous form (GoSGD, Blot et al. 2016, arXiv 1611.09726). Every peer holds a mass p,
+// 1 at the start. The sender halves p and sends (w, p/2); the receiver moves by p_in / (p + p_in) and adds p_in.
+// Invariants with learning off, frames in flight included: sum of p, and sum of p w.
+// A frame that cannot be kept goes back to its sender, who merges its own mass in again.
+#include <utility>
+
+#include "gossip/merging.hpp"
+#include "gossip/protocols/exchange.hpp"
+#include "gossip/protocols/pending.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+class PushSum final : public Exchange {
+ public:
+  explicit PushSum(bool wait) : wait_(wait) {}
+
+  Inbox::Keep keep() const override { return Inbox::Keep::every; }  // a frame replaced would be mass lost
+
+  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
+    double& mass = peer.counters.mass;
+    // A peer that only sends would run out of mass: it waits until it has received some.
+    if (mass < 1.0 / (64.0 * peer.settings.peers) || pending_.full()) return false;
+    mass *= 0.5;
+    Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
+    frame.mass = mass;
+    frame.wants_ack = wait_;
+    turn.record(sent_event(frame));
+    if (wait_) pending_.add(frame.seq, {partner, nullptr, turn.now}, turn);
+    turn.send(std::move(frame));
+    return true;
+  }
+
+  void receive(Frame frame, PeerState& peer, Turn& turn) override {
+    if (frame.kind == FrameKind::ack) pending_.answer(frame.answers, frame.from, turn.now);
+    if (frame.kind != FrameKind::push && frame.kind != FrameKind::returned) return;
+    double& mass = peer.counters.mass;
+    const double alpha = frame.mass / (mass + frame.mass);
+    const merge::Decision decision = merge_in({frame, nullptr, alpha}, peer, turn);
+    if (decision.verdict != merge::Verdict::refuse) mass += frame.mass;
+    if (frame.kind == FrameKind::push) acknowledge(frame, peer, turn);
+  }
+
+  void refuse(Frame frame, PeerState& peer, Turn& turn) override {
+    acknowledge(frame, peer, turn);
+    Frame back = std::move(frame);
+    back.kind = FrameKind::returned;
+    std::swap(back.from, back.to);
+    back.wants_ack = false;
+    back.seq = peer.next_seq++;
+    turn.record(sent_event(back));
+    turn.send(std::move(back));
+  }
+
+  void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) override {
+    if (const auto entry = pending_.expire(seq)) give_up(*entry, seq, peer, turn);
+  }
+
+  void partner_down(PeerId who, PeerState&, Turn&) override { pending_.drop(who); }
+  std::size_t unanswered() const override { return pending_.size(); }
+
+ private:
+  bool wait_;
+  Pending pending_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_push_sum(bool wait) { return std::make_unique<PushSum>(wait); }
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/app/catalog.hpp"
+
+#include <algorithm>
+
+#include "kernels/core/check.hpp"
+#include "kernels/core/errc.hpp"
+
+namespace hearsay::runtime {
+
+namespace {
+
+CatalogSection protocols() {
+  return {"protocol",
+          "protocol",
+          {{"pairwise", "pairwise", "two peers move towards each other; the pool's mean is kept",
+            "2 messages, 8N bytes an exchange (4N each way)"},
+           {"push", "push", "the initiator sends, only the receiver changes",
+            "1 message, 4N bytes a merge"},
+           {"push-sum", "push-sum", "push with a weight, so that one-way messages keep the mean",
+            "1 message, 4N + 8 bytes a merge"},
+           {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
+           {"ddp", "ddp", "baseline: synchronous ring all-reduce of every mini-batch's gradients",
+            "2(n-1) messages, 8N(n-1)/n bytes a peer and mini-batch"}},
+          {}};
+}
+
+CatalogSection topologies() {
+  return {
+      "topology",
+      "topology",
+      {{"uniform", "uniform", "any live peer, all equally likely",
+        "n-1 partners; disagreement halves in O(1) merges a peer"},
+       {"ring", "ring", "the two neighbours on a ring",
+        "2 partners; spectral gap ~ 13/n^2, slow beyond 16 peers"},
+       {"exp", "exp", "the peers 1, 2, 4, ... places further on",
+        "ceil(log2 n) partners; gap 2/(ceil(log2 n) + 1)"},
+       {"regular", "regular:d=4", "a random graph in which every peer has d partners",
+        "d partners; gap about 1 - 2 sqrt(d-1)/d"},
+       {"file", "file:graph.json", "a graph of your own", "as many partners as the file lists"}},
+      {}};
+}
+
+CatalogSection merge_rules() {
+  return {"merge",
+          "merge rule",
+          {{"ema", "ema:A | ema:a=A..B,shape=linear|cosine",
+            "w += A (w_in - w); A is the share of the incoming model",
+            "12 B/value (read w and w_in, write w)"},
+           {"sample-weighted", "sample-weighted",
+            "the share is that of the samples behind each model", "12 B/value, 8 bytes a message"}},
+          {{"staleness", "+staleness:half-life=20", "old models count less: 2^(-age / half-life)",
+            "0 B/value"},
+           {"confidence", "+confidence:g=2",
+            "share c_in^g / (c_in^g + c^g) of the validation confidences",
+            "an evaluation of the incoming model on the probe set a merge"}}};
+}
+
+CatalogSection networks() {
+  return {"net",
+          "network model",
+          {{"lan", "lan", "1 Gb/s and 0.2 ms a link", "0.2 ms + 32N / 1e9 s a message"},
+           {"ideal", "ideal", "no latency and no limit: only waiting counts", "0 s a message"},
+           {"link", "link:bandwidth=1Gb/s,latency=0.2ms,jitter=0", "a link of your own",
+            "latency + bits / bandwidth a message"}},
+          {}};
+}
+
+CatalogSection compute_models() {
+  return {"compute",
+          "compute model",
+          {{"fixed", "fixed | fixed:5ms",
+            "every mini-batch takes the same virtual time, times the peer's slowness",
+            "1 ms a mini-batch unless said"},
+           {"jitter", "jitter:cv=0.2", "times vary from mini-batch to mini-batch",
+            "1 ms a mini-batch on average"}},
+          {}};
+}
+
+CatalogSection data_sets() {
+  return {"data",
+          "data set",
+          {{"fashion-mnist", "fashion-mnist | fashion-mnist:DIR",
+            "60,000 + 10,000 grey images of clothes, 10 classes",
+            "55 MB of memory; Debian package dataset-fashion-mnist"},
+           {"mnist", "mnist:DIR", "60,000 + 10,000 handwritten digits, from your IDX files",
+            "55 MB of memory"},
+           {"idx", "idx:DIR", "any IDX image set", "1 byte a pixel"},
+           {"synthetic", "synthetic:digits", "digits drawn by a generator, the same for a seed",
+            "no download; drawn at the start"}},
+          {}};
+}
+
+CatalogSection splits() {
+  return {
+      "split",
+      "split",
+      {{"iid", "iid", "shuffled, shards of equal size", "no skew"},
+       {"dirichlet", "dirichlet:0.3", "class shares drawn per class; smaller is more skewed",
+        "shards differ in size"},
+       {"labels", "labels:2", "every peer holds this many classes",
+        "strong skew; classes may stay unowned"}},
+      {{"rotate", "+rotate:groups=2,by=5", "labels of group g are shifted by g times by",
+        "groups that disagree"},
+       {"noise", "+noise:10%", "this share of the training labels is wrong", "lower accuracy"}}};
+}
+
+CatalogSection training_parts(std::string_view option) {
+  if (option == "model") {
+    return {"model",
+            "model",
+            {{"mlp", "mlp:256,128", "perceptron with these hidden widths and ReLU",
+              "4N bytes; about 6N flop an example and step"}},
+            {}};
+  }
+  if (option == "optimizer") {
+    return {"optimizer",
+            "optimizer",
+            {{"sgd", "sgd:lr=0.05,momentum=0.9,clip=1",
+              "gradient steps with momentum and a bound on the norm",
+              "4 B/value of state; 20 B/value a step (24 with clip)"},
+             {"adamw", "adamw:lr=1e-3", "Adam with decoupled weight decay",
+              "8 B/value of state; 28 B/value a step"}},
+            {}};
+  }
+  return {"schedule",
+          "schedule",
+          {{"cosine", "cosine", "the learning rate falls to 0 over --epochs along a half cosine",
+            "nothing"},
+           {"constant", "constant", "the learning rate stays", "nothing"}},
+          {}};
+}
+
+CatalogSection faults() {
+  return {"chaos",
+          "fault",
+          {{"kill", "kill=1@30% | kill=p03@5s", "so many peers, or this one, die",
+            "the peer's shard is lost to the pool"},
+           {"stall", "stall=p02@10%..20%", "the peer stands still for a while",
+            "merges with it come late"},
+           {"slow", "slow=p03*4", "the peer computes this many times slower",
+            "its mini-batches take longer"},
+           {"drop", "drop=1%", "this share of the messages is lost", "merges lost in that share"},
+           {"partition", "partition=p03@20%..60%", "nothing reaches or leaves the peer for a while",
+            "it trains alone"}},
+          {}};
+}
+
+void check_part(std::string_view option, const std::string& name,
+                const std::vector<Spec>& modifiers) {
+  const CatalogSection& section = catalog_section(option);
+  const auto has = [](const std::vector<CatalogEntry>& entries, const std::string& word) {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const CatalogEntry& entry) { return entry.name == word; });
+  };
+  if (!has(section.entries, name)) {
+    throw_unknown(section.kind, name, catalog_names(option));
+  }
+  for (const Spec& modifier : modifiers) {
+    if (section.modifiers.empty()) {
+      throw kernels::UsageError("--" + std::string(option) + ": no '+' modifiers here, '+" +
+                                modifier.text + "' is not understood");
+    }
+    if (!has(section.modifiers, modifier.name)) {
+      std::vector<std::string> known;
+      for (const CatalogEntry& entry : section.modifiers) {
+        known.emplace_back(entry.name);
+      }
+      throw_unknown(std::string(section.kind) + " modifier", modifier.name, known);
+    }
+  }
+}
+
+void append_entry(std::string& text, const CatalogEntry& entry) {
+  text += "  " + std::string(entry.form) + "\n      " + std::string(entry.summary) +
+          "\n      cost: " + std::string(entry.cost) + "\n";
+}
+
+nlohmann::ordered_json entries_json(const std::vector<CatalogEntry>& entries) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const CatalogEntry& entry : entries) {
+    list.push_back({{"name", entry.name},
+                    {"form", entry.form},
+                    {"summary", entry.summary},
+                    {"cost", entry.cost}});
+  }
+  return list;
+}
+
+}  // namespace
+
+const std::vector<CatalogSection>& catalog() {
+  static const std::vector<CatalogSection> sections{protocols(),
+                                                    topologies(),
+                                                    merge_rules(),
+                                                    data_sets(),
+                                                    splits(),
+                                                    training_parts("model"),
+                                                    training_parts("optimizer"),
+                                                    training_parts("schedule"),
+                                                    networks(),
+                                                    compute_models(),
+                                                    faults()};
+  return sections;
+}
+
+const CatalogSection& catalog_section(std::string_view option) {
+  const auto found =
+      std::find_if(catalog().begin(), catalog().end(),
+                   [option](const CatalogSection& section) { return section.option == option; });
+  HS_CHECK(found != catalog().end());
+  return *found;
+}
+
+std::vector<std::string> catalog_names(std::string_view option) {
+  std::vector<std::string> names;
+  for (const CatalogEntry& entry : catalog_section(option).entries) {
+    names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+void check_names(const RunConfig& config) {
+  check_part("data", config.data.substr(0, config.data.find(':')), {});
+  const Spec split = parse_spec("--split", config.split);
+  check_part("split", split.name, split.modifiers);
+  const std::pair<std::string_view, const Spec*> parts[] = {
+      {"model", &config.model},       {"optimizer", &config.optimizer},
+      {"schedule", &config.schedule}, {"protocol", &config.protocol},
+      {"topology", &config.topology}, {"merge", &config.merge},
+      {"net", &config.net},           {"compute", &config.compute}};
+  for (const auto& [option, spec] : parts) {
+    check_part(option, spec->name, spec->modifiers);
+  }
+  for (const std::string& fault : config.chaos) {
+    check_part("chaos", parse_spec("--chaos", fault).name, {});
+  }
+}
+
+std::string catalog_text() {
+  std::string text =
+      "N: parameters of the model, n: peers. Sizes are payload; a value is a 4-byte float.\n";
+  for (const CatalogSection& section : catalog()) {
+    text += "\n--" + std::string(section.option) + "\n";
+    for (const CatalogEntry& entry : section.entries) {
+      append_entry(text, entry);
+    }
+    for (const CatalogEntry& entry : section.modifiers) {
+      append_entry(text, entry);
+    }
+  }
+  return text;
+}
+
+nlohmann::ordered_json catalog_json() {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const CatalogSection& section : catalog()) {
+    nlohmann::ordered_json& slot = json[std::string(section.option)];
+    slot["kind"] = section.kind;
+    slot["entries"] = entries_json(section.entries);
+    slot["modifiers"] = entries_json(section.modifiers);
+  }
+  return json;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/app/doctor.hpp"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "kernels/core/errc.hpp"
+#include "runtime/app/launcher.hpp"
+#include "runtime/app/machine.hpp"
+#include "runtime/app/version.hpp"
+#include "runtime/data/dataset.hpp"
+
+namespace hearsay::runtime {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kCudaLibrary = "libhearsay_cuda.so";
+constexpr const char* kDriverLibrary = "libcuda.so.1";
+constexpr std::uint64_t kFewOpenFiles = 1024;
+
+// One loaded shared library.
+struct CloseLibrary {
+  void operator()(void* handle) const noexcept { ::dlclose(handle); }
+};
+using Library = std::unique_ptr<void, CloseLibrary>;
+
+Library open_library(const std::string& path) {
+  return Library(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+}
+
+template <typename Function>
+Function symbol_of(const Library& library, const char* name) {
+  return reinterpret_cast<Function>(::dlsym(library.get(), name));
+}
+
+std::string gigabytes(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", static_cast<double>(bytes) / 1e9);
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : separator) + words[i];
+  }
+  return text;
+}
+
+Finding examine_build() {
+  return {"build",
+          true,
+          version_text() + ", " + build_text(),
+          {{"version", version_number()}, {"git", git_commit()}, {"compiler", build_text()}}};
+}
+
+Finding examine_cpu() {
+  const CpuFacts cpu = cpu_facts();
+  return {"cpu",
+          true,
+          (cpu.model.empty() ? "unknown model" : cpu.model) + ", " + std::to_string(cpu.cores) +
+              " of " + std::to_string(cpu.cores_online) + " cores, " + joined(cpu.simd, " "),
+          {{"model", cpu.model},
+           {"cores", cpu.cores},
+           {"cores_online", cpu.cores_online},
+           {"simd", cpu.simd}}};
+}
+
+Finding examine_blas() {
+  const BlasFacts blas = blas_facts();
+  if (blas.config.empty()) {
+    return {"blas", false, "the BLAS library is not OpenBLAS, its core type is unknown",
+            Json::object()};
+  }
+  const std::string name = blas.config.substr(0, blas.config.find(' ', blas.config.find(' ') + 1));
+  return {"blas",
+          true,
+          name + ", core type " + blas.core + ", " + blas.library,
+          {{"library", blas.library},
+           {"config", blas.config},
+           {"core", blas.core},
+           {"threads", blas.threads}}};
+}
+
+// The library with the GPU code lies beside the binary.
+Finding examine_cuda_library() {
+  std::error_code ignored;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path path = binary.parent_path() / kCudaLibrary;
+  if (!std::filesystem::exists(path, ignored)) {
+    return {"cuda",
+            false,
+            std::string("no CUDA: ") + kCudaLibrary + " is not built",
+            {{"library", nullptr}}};
+  }
+  if (!open_library(path.string())) {
+    const char* const why = ::dlerror();
+    return {
+        "cuda",
+        false,
+        std::string("no CUDA: ") + kCudaLibrary + " does not load: " + (why == nullptr ? "" : why),
+        {{"library", path.string()}}};
+  }
+  return {"cuda", true, path.string(), {{"library", path.string()}}};
+}
+
+// Asks the driver itself, so that a missing driver is told from a missing library.
+Finding examine_driver() {
+  const Library driver = open_library(kDriverLibrary);
+  if (!driver) {
+    return {"gpu",
+            false,
+            std::string("no GPU driver: ") + kDriverLibrary + " is not installed",
+            {{"devices", Json::array()}}};
+  }
+  const auto init = symbol_of<int (*)(unsigned)>(driver, "cuInit");
+  const auto count = symbol_of<int (*)(int*)>(driver, "cuDeviceGetCount");
+  const auto name = symbol_of<int (*)(char*, int, int)>(driver, "cuDeviceGetName");
+  const auto memory = symbol_of<int (*)(std::size_t*, int)>(driver, "cuDeviceTotalMem_v2");
+  const int error = init == nullptr ? -1 : init(0);
+  int devices = 0;
+  if (error != 0 || count == nullptr || count(&devices) != 0 || devices == 0) {
+    return {"gpu",
+            false,
+            "the GPU driver is installed but offers no device (cuInit error " +
+                std::to_string(error) + ")",
+            {{"devices", Json::array()}, {"cuda_error", error}}};
+  }
+  Json list = Json::array();
+  std::string text = std::to_string(devices) + " device(s):";
+  for (int i = 0; i < devices; ++i) {
+    std::array<char, 256> label{};
+    std::size_t bytes = 0;
+    if (name != nullptr) {
+      name(label.data(), static_cast<int>(label.size()) - 1, i);
+    }
+    if (memory != nullptr) {
+      memory(&bytes, i);
+    }
+    list.push_back({{"name", label.data()}, {"memory_bytes", bytes}});
+    text += std::string(i == 0 ? " " : ", ") + label.data() + " " + gigabytes(bytes);
+  }
+  return {"gpu", true, text, {{"devices", list}}};
+}
+
+std::string find_in_path(const Environment& environment, const std::string& program) {
+  const auto path = environment.find("PATH");
+  if (path == environment.end()) {
+    return {};
+  }
+  std::size_t begin = 0;
+  while (begin <= path->second.size()) {
+    const std::size_t end = std::min(path->second.find(':', begin), path->second.size());
+    const std::string candidate = path->second.substr(begin, end - begin) + "/" + program;
+    if (candidate.size() > program.size() + 1 && ::access(candidate.c_str(), X_OK) == 0) {
+      return candidate;
+    }
+    begin = end + 1;
+  }
+  return {};
+}
+
+// First line that the program prints. The path is quoted for the shell.
+std::string first_line_of(const std::string& program, const std::string& argument) {
+  std::string quoted = "'";
+  for (const char c : program) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  const std::string command = quoted + "' " + argument + " 2>/dev/null </dev/null";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    return {};
+  }
+  std::array<char, 256> buffer{};
+  const bool any = std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr;
+  std::string line = any ? std::string(buffer.data()) : std::string();
+  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) {
+  }
+  ::pclose(pipe);
+  line.erase(std::min(line.find('\n'), line.size()));
+  return line;
+}
+
+Finding examine_mpi(const Environment& environment) {
+  const std::string mpirun = find_in_path(environment, "mpirun");
+  if (mpirun.empty()) {
+    return {"mpi", false, "no mpirun in PATH; hearsay sim needs none", {{"mpirun", nullptr}}};
+  }
+  const std::string version = first_line_of(mpirun, "--version");
+  return {"mpi",
+          true,
+          mpirun + ", " + (version.empty() ? "version unknown" : version),
+          {{"mpirun", mpirun}, {"version", version}}};
+}
+
+Finding examine_memory() {
+  const MemoryFacts memory = memory_facts();
+  std::string text =
+      gigabytes(memory.available_bytes) + " available of " + gigabytes(memory.total_bytes);
+  if (memory.limit_bytes != 0) {
+    text += ", limited to " + gigabytes(memory.limit_bytes);
+  }
+  return {"memory",
+          true,
+          text,
+          {{"total_bytes", memory.total_bytes},
+           {"available_bytes", memory.available_bytes},
+           {"limit_bytes", memory.limit_bytes}}};
+}
+
+Finding examine_limits() {
+  const LimitFacts limits = limit_facts();
+  const bool enough = limits.open_files >= kFewOpenFiles;
+  return {"open files",
+          enough,
+          std::to_string(limits.open_files) +
+              (enough ? "" : ": few for a large pool; raise it with ulimit -n"),
+          {{"soft", limits.open_files}, {"hard", limits.open_files_hard}}};
+}
+
+Finding examine_disk() {
+  std::error_code ignored;
+  const std::string folder = std::filesystem::current_path(ignored).string();
+  const std::uint64_t bytes = free_disk_bytes(".");
+  const bool writable = ::access(".", W_OK) == 0;
+  return {"disk",
+          writable && bytes > 0,
+          gigabytes(bytes) + " free in " + folder +
+              (writable ? "" : ", which cannot be written: give --run DIR"),
+          {{"folder", folder}, {"free_bytes", bytes}, {"writable", writable}}};
+}
+
+// Can a peer listen on this machine? The kernel picks the port.
+Finding examine_loopback() {
+  const auto failed = [](const char* what) {
+    const int error = errno;
+    return Finding{"loopback",
+                   false,
+                   std::string("127.0.0.1: ") + what + " failed: " + std::strerror(error),
+                   {{"error", std::strerror(error)}}};
+  };
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) {
+    return failed("socket");
+  }
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  const bool bound = ::bind(listener, generic, length) == 0 && ::listen(listener, 1) == 0 &&
+                     ::getsockname(listener, generic, &length) == 0;
+  if (!bound) {
+    const Finding finding = failed("binding a port");
+    ::close(listener);
+    return finding;
+  }
+  ::close(listener);
+  return {"loopback",
+          true,
+          "ports can be bound on 127.0.0.1 (tried " + std::to_string(ntohs(address.sin_port)) + ")",
+          {{"port", ntohs(address.sin_port)}}};
+}
+
+Finding examine_data() {
+  try {
+    const Dataset dataset = load_dataset("fashion-mnist", 0);
+    return {"data",
+            true,
+            "fashion-mnist: " + std::to_string(dataset.train.count()) + " + " +
+                std::to_string(dataset.test.count()) + " images, " + dataset.origin,
+            {{"name", "fashion-mnist"},
+             {"origin", dataset.origin},
+             {"train", dataset.train.count()},
+             {"test", dataset.test.count()}}};
+  } catch (const kernels::Fault& fault) {
+    return {"data", false, fault.what(), {{"name", "fashion-mnist"}}};
+  }
+}
+
+Finding examine_launcher(const Environment& environment) {
+  const Launcher launcher = detect_launcher(environment);
+  std::string text = launcher.name;
+  if (launcher.name == "single") {
+    text += ": no launcher's variables are set";
+  } else {
+    text += " (" + joined(launcher.used, ", ") + ")";
+  }
+  if (!launcher.others.empty()) {
+    text += "; traces of " + joined(launcher.others, ", ") +
+            " come later in the order and are not used";
+  }
+  Json facts{{"name", launcher.name}, {"used", launcher.used}, {"others", launcher.others}};
+  facts["rank"] = launcher.rank ? Json(*launcher.rank) : Json(nullptr);
+  facts["size"] = launcher.size ? Json(*launcher.size) : Json(nullptr);
+  return {"launcher", true, text, facts};
+}
+
+}  // namespace
+
+std::vector<Finding> examine_machine(const Environment& environment) {
+  std::vector<Finding> findings;
+  findings.push_back(examine_build());
+  findings.push_back(examine_cpu());
+  findings.push_back(examine_blas());
+  findings.push_back(examine_cuda_library());
+  findings.push_back(examine_driver());
+  findings.push_back(examine_mpi(environment));
+  findings.push_back(examine_launcher(environment));
+  findings.push_back(examine_memory());
+  findings.push_back(examine_limits());
+  findings.push_back(examine_disk());
+  findings.push_back(examine_loopback());
+  findings.push_back(examine_data());
+  return findings;
+}
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    std::string line = finding.subject;
+    line.resize(std::max<std::size_t>(line.size() + 1, 12), ' ');
+    text += line + (finding.usable ? "ok   " : "no   ") + finding.text + "\n";
+  }
+  return text;
+}
+
+nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
+  Json json = Json::object();
+  for (const Finding& finding : findings) {
+    Json entry{{"usable", finding.usable}, {"text", finding.text}};
+    entry.update(finding.facts);
+    std::string key = finding.subject;
+    std::replace(key.begin(), key.end(), ' ', '_');
+    json[key] = std::move(entry);
+  }
+  return json;
+}
+
+}  // namespace hearsay::runtime

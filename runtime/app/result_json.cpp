@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/app/result_json.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hearsay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Totals {
+  std::uint64_t samples = 0, started = 0, applied = 0, refused = 0, skipped = 0, payload = 0, wire = 0;
+  double longest_gap = 0.0;
+};
+
+Totals add_up(const PoolResult& result) {
+  Totals t;
+  for (const PeerResult& peer : result.peers) {
+    t.samples += peer.counters.samples;
+    t.started += peer.counters.merges_started;
+    t.applied += peer.counters.merges_applied;
+    t.refused += peer.counters.merges_refused;
+    t.skipped += peer.counters.merges_skipped;
+    t.payload += peer.payload_bytes;
+    t.wire += peer.wire_bytes;
+    if (peer.alive) t.longest_gap = std::max(t.longest_gap, peer.longest_merge_gap_epochs);
+  }
+  return t;
+}
+
+Json peer_json(const PeerResult& peer) {
+  Json j;
+  j["peer"] = peer.name;
+  j["alive"] = peer.alive;
+  j["reason"] = peer.reason;
+  j["shard"] = peer.shard;
+  j["samples"] = peer.counters.samples;
+  j["merges"] = peer.counters.merges_started;
+  j["merges_applied"] = peer.counters.merges_applied;
+  j["merges_refused"] = peer.counters.merges_refused;
+  j["merges_skipped"] = peer.counters.merges_skipped;
+  j["payload_bytes"] = peer.payload_bytes;
+  j["wire_bytes"] = peer.wire_bytes;
+  j["longest_merge_gap_epochs"] = peer.longest_merge_gap_epochs;
+  if (!peer.alive) return j;
+  j["test_acc"] = peer.test.accuracy;
+  j["test_loss"] = peer.test.loss;
+  if (peer.test_final) j["test_acc_final"] = peer.test_final->accuracy;
+  return j;
+}
+
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[512];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+}  // namespace
+
+Json result_json(const PoolResult& result) {
+  const Totals t = add_up(result);
+  Json j;
+  j["verdict"] = result.verdict;
+  if (!result.reason.empty()) j["reason"] = result.reason;
+  j["exit_code"] = result.exit_code;
+  j["wall_s"] = result.wall_s;
+  j["virtual_s"] = result.virtual_s;
+  j["training_share"] = result.training_share;
+  j["peers"] = result.peers.size();
+  j["peers_lost"] = result.lost;
+  j["samples"] = t.samples;
+  j["merges"] = t.started;
+  j["merges_applied"] = t.applied;
+  j["merges_refused"] = t.refused;
+  j["merges_skipped"] = t.skipped;
+  j["payload_bytes"] = t.payload;
+  j["wire_bytes"] = t.wire;
+  j["example_bytes"] = 0;  // peers share no examples
+  j["test_acc_mean"] = result.test_acc_mean;
+  j["test_acc_min"] = result.test_acc_min;
+  j["test_acc_max"] = result.test_acc_max;
+  j["test_acc_averaged_model"] = result.test_acc_averaged_model;
+  j["test_loss_mean"] = result.test_loss_mean;
+  if (result.test_acc_final_mean) {
+    j["test_acc_final_mean"] = *result.test_acc_final_mean;
+    j["test_acc_final_min"] = *result.test_acc_final_min;
+    j["test_acc_final_max"] = *result.test_acc_final_max;
+  }
+  j["consensus_distance"] = result.consensus_distance;
+  j["mean_merge_age_epochs"] = result.mean_merge_age_epochs;
+  j["longest_merge_gap_epochs"] = t.longest_gap;
+  if (result.target_reached_s) j["target_reached_s"] = *result.target_reached_s;
+  if (result.votes_heard > 0) j["votes_heard"] = result.votes_heard;
+  j["digest"] = result.digest.hex();
+  j["per_peer"] = Json::array();
+  for (const PeerResult& peer : result.peers) j["per_peer"].push_back(peer_json(peer));
+  return j;
+}
+
+std::string human_bytes(double bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024.0 && unit < 4) {
+    bytes /= 1024.0;
+    ++unit;
+  }
+  return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
+}
+
+std::string closing_block(const PoolResult& result, const RunConfig& config, const std::string& run_dir) {
+  const Totals t = add_up(result);
+  const std::size_t n = result.peers.size();
+  std::string verdict = result.verdict + format(" (%zu of %zu peers", n - result.lost, n);
+  verdict += result.lost > 0 ? format(", %u lost)", result.lost) : ")";
+  std::string text = format("run      %-36s verdict %s\n", run_dir.c_str(), verdict.c_str());
+  if (!result.reason.empty()) text += "         " + result.reason + "\n";
+  if (n > result.lost) {
+    text += format("model    export/model.safetensors  acc %.4f    best single %.4f\n", result.test_acc_averaged_model,
+                   result.test_acc_max);
+    text += format("peers    acc mean %.4f  min %.4f  max %.4f    loss %.4f    longest merge gap %.1f epochs\n",
+                   result.test_acc_mean, result.test_acc_min, result.test_acc_max, result.test_loss_mean,
+                   t.longest_gap);
+    if (result.test_acc_final_mean) {
+      text += format("end game acc mean %.4f  min %.4f  max %.4f\n", *result.test_acc_final_mean,
+                     *result.test_acc_final_min, *result.test_acc_final_max);
+    }
+  }
+  if (config.target) {
+    text += result.target_reached_s
+                ? format("target   %s >= %g after %.3f virtual s\n", config.target->metric.c_str(),
+                         config.target->value, *result.target_reached_s)
+                : format("target   %s >= %g missed, best %.4f\n", config.target->metric.c_str(),
+                         config.target->value, result.target_best);
+  }
+  text += format("traffic  %s payload, %s wire    merges %llu, refused %llu, mean age %.2f epochs\n",
+                 human_bytes(static_cast<double>(t.payload)).c_str(), human_bytes(static_cast<double>(t.wire)).c_str(),
+                 static_cast<unsigned long long>(t.started), static_cast<unsigned long long>(t.refused),
+                 result.mean_merge_age_epochs);
+  text += format("time     %.1f s wall, %.3f s virtual    %.0f %% of the threads' time in mini-batches\n",
+                 result.wall_s, result.virtual_s, 100.0 * result.training_share);
+  if (config.protocol.name != "ddp") {
+    text += "compare  hearsay sim --protocol ddp --config " + run_dir + "/run.json\n";
+  }
+  return text;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// First SIGINT or SIGTERM: finish cleanly at the next mini-batch. Second: leave at once with 128 + signal.
+#pragma once
+
+namespace hearsay::runtime {
+
+void catch_stop_signals();
+int stop_signal();  // 0, SIGINT or SIGTERM: the first one that came
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/config/config.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+
+#include "kernels/core/check.hpp"
+#include "kernels/core/errc.hpp"
+#include "runtime/config/config_file.hpp"
+#include "runtime/config/presets.hpp"
+
+namespace hearsay::runtime {
+
+using kernels::UsageError;
+
+namespace {
+
+constexpr std::string_view kOff = "off";
+
+void overlay(Settings& settings, const OptionTexts& texts, const std::string& origin) {
+  for (const auto& [name, values] : texts) {
+    settings.set(name, values, origin);
+  }
+}
+
+OptionTexts flag_texts(const Arguments& arguments) {
+  OptionTexts texts;
+  for (const auto& [name, text] : arguments.flags) {
+    if (find_option(name) != nullptr) {
+      texts[name].push_back(text);
+    }
+  }
+  return texts;
+}
+
+std::vector<std::string> split_faults(const std::string& text) {
+  std::vector<std::string> faults;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    const std::size_t first = text.find_first_not_of(' ', begin);
+    const std::size_t last = end == 0 ? end : text.find_last_not_of(' ', end - 1);
+    if (first < end && last != std::string::npos) {
+      faults.push_back(text.substr(first, last - first + 1));
+    }
+    begin = end + 1;
+  }
+  return faults.empty() ? std::vector<std::string>{std::string(kOff)} : faults;
+}
+
+// An empty variable counts as not set.
+OptionTexts environment_texts(const Environment& environment) {
+  OptionTexts texts;
+  for (const Option& option : option_table()) {
+    const auto found = environment.find(environment_name(option));
+    if (found == environment.end() || found->second.empty() ||
+        (option.name == "data" && is_data_folder(found->second))) {
+      continue;
+    }
+    texts[std::string(option.name)] =
+        option.repeatable ? split_faults(found->second) : std::vector<std::string>{found->second};
+  }
+  return texts;
+}
+
+// Reads options out of Settings; every complaint says where the text came from.
+class Reader {
+ public:
+  explicit Reader(const Settings& settings) : settings_(settings) {}
+
+  template <typename Read>
+  auto read(std::string_view name, Read&& read_text) const {
+    const Setting& setting = settings_.at(name);
+    try {
+      return read_text("--" + std::string(name), setting.text());
+    } catch (const UsageError& error) {
+      complain(name, error.what());
+    }
+  }
+
+  std::uint32_t count(std::string_view name, std::uint64_t least) const {
+    return read(name, [least](const std::string& flag, const std::string& text) {
+      const std::uint64_t value = parse_count(flag, text);
+      if (value < least || value > std::numeric_limits<std::uint32_t>::max()) {
+        throw UsageError(flag + " " + text + ": must be at least " + std::to_string(least) +
+                         " and below 2^32");
+      }
+      return static_cast<std::uint32_t>(value);
+    });
+  }
+
+  Spec spec(std::string_view name) const {
+    return read(name, [](const std::string& flag, const std::string& text) {
+      return parse_spec(flag, text);
+    });
+  }
+
+  bool boolean(std::string_view name) const {
+    return read(name, [](const std::string& flag, const std::string& text) {
+      return parse_boolean(flag, text);
+    });
+  }
+
+  [[noreturn]] void complain(std::string_view name, const std::string& line) const {
+    const std::string& origin = settings_.origin(name);
+    throw UsageError(origin == "flag" ? line : line + " (from " + origin + ")");
+  }
+
+ private:
+  const Settings& settings_;
+};
+
+Spec read_merge_every(const std::string& flag, const std::string& text) {
+  static const std::vector<std::string> modes{"literal", "truncated", "shifted", "steps"};
+  Spec spec = parse_spec(flag, text);
+  reject_unknown(flag, spec, {"mode"}, 0);
+  if (!spec.modifiers.empty()) {
+    throw UsageError(flag + " '" + text + "': no '+' modifiers here");
+  }
+  const double epochs = parse_number(flag, spec.name);
+  if (!(epochs > 0.0)) {
+    throw UsageError(flag + " '" + text + "': must be above 0 (--protocol local never merges)");
+  }
+  if (const auto mode = spec.arg("mode")) {
+    if (std::find(modes.begin(), modes.end(), *mode) == modes.end()) {
+      throw_unknown(flag + " mode", *mode, modes);
+    }
+    if (epochs < 1.0 && (*mode == "literal" || *mode == "shifted")) {
+      throw UsageError(flag + " '" + text + "': mode " + *mode +
+                       " needs 1 epoch or more; below 1 use mode=steps");
+    }
+  }
+  return spec;
+}
+
+Spec read_eval_every(const std::string& flag, const std::string& text) {
+  Spec spec = parse_spec(flag, text);
+  reject_unknown(flag, spec, {"n"}, 0);
+  if (!spec.modifiers.empty()) {
+    throw UsageError(flag + " '" + text + "': no '+' modifiers here");
+  }
+  if (parse_number(flag, spec.name) < 0.0) {
+    throw UsageError(flag + " '" + text + "': must be 0 or more (0 evaluates only at the end)");
+  }
+  const auto examples = spec.arg("n");
+  if (examples && parse_count(flag, *examples) == 0) {
+    throw UsageError(flag + " '" + text + "': n must be at least 1");
+  }
+  return spec;
+}
+
+Spec read_end_game(const std::string& flag, const std::string& text) {
+  Spec spec = parse_spec(flag, text);
+  if (spec.name != kOff && spec.name != "rounds") {
+    throw_unknown(flag, spec.name, {"off", "rounds"});
+  }
+  const bool rounds = spec.name == "rounds";
+  reject_unknown(flag, spec, {}, rounds ? 1 : 0);
+  if (!spec.modifiers.empty() || (rounds && spec.values.empty())) {
+    throw UsageError(flag + " '" + text + "': write off or rounds=R");
+  }
+  if (rounds && parse_count(flag, spec.values.front()) == 0) {
+    throw UsageError(flag + " '" + text + "': at least 1 round, or off");
+  }
+  return spec;
+}
+
+std::optional<Target> read_target(const std::string& flag, const std::string& text) {
+  static const std::vector<std::string> metrics{"test_acc"};
+  if (text == kOff) {
+    return std::nullopt;
+  }
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw UsageError(flag + " '" + text + "': write metric=value, such as test_acc=0.86, or off");
+  }
+  const std::string metric = text.substr(0, equals);
+  if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) {
+    throw_unknown("target metric", metric, metrics);
+  }
+  return Target{metric, parse_share(flag, text.substr(equals + 1))};
+}
+
+std::optional<double> read_time(const std::string& flag, const std::string& text) {
+  if (text == kOff) {
+    return std::nullopt;
+  }
+  const double seconds = parse_seconds(flag, text);
+  if (!(seconds > 0.0)) {
+    throw UsageError(flag + " " + text + ": must be above 0, or off");
+  }
+  return seconds;
+}
+
+std::vector<std::string> read_chaos(const Reader& reader, const std::vector<std::string>& faults) {
+  if (faults.empty() || (faults.size() == 1 && faults.front() == kOff)) {
+    return {};
+  }
+  for (const std::string& fault : faults) {
+    reader.read("chaos", [&fault](const std::string& flag, const std::string&) {
+      const Spec spec = parse_spec(flag, fault);
+      reject_unknown(flag, spec, {}, 1);
+      if (spec.values.empty() || !spec.modifiers.empty()) {
+        throw UsageError(flag + " '" + fault + "': write one fault, such as kill=p03@30%");
+      }
+      return 0;
+    });
+  }
+  return faults;
+}
+
+}  // namespace
+
+Environment process_environment() {
+  Environment environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string::npos) {
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return environment;
+}
+
+std::string Setting::text() const {
+  std::string joined;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    joined += (i == 0 ? "" : "; ") + values[i];
+  }
+  return joined;
+}
+
+const Setting& Settings::at(std::string_view name) const {
+  const auto found = settings_.find(name);
+  HS_CHECK(found != settings_.end());
+  return found->second;
+}
+
+void Settings::set(std::string_view name, std::vector<std::string> values, std::string origin) {
+  HS_CHECK(find_option(name) != nullptr && !values.empty());
+  settings_.insert_or_assign(std::string(name), Setting{std::move(values), std::move(origin)});
+}
+
+bool is_data_folder(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos && slash < text.find(':')) {
+    return true;
+  }
+  std::error_code ignored;
+  return std::filesystem::is_directory(std::filesystem::path(text), ignored);
+}
+
+Settings merge_settings(const Arguments& arguments, const Environment& environment) {
+  Settings settings;
+  for (const Option& option : option_table()) {
+    settings.set(option.name, {std::string(option.default_text)}, "default");
+  }
+  const OptionTexts flags = flag_texts(arguments);
+  const OptionTexts variables = environment_texts(environment);
+  // The layers above also say which file and which preset the layers below are.
+  const auto choose = [&](const std::string& name) {
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+      return flag->second.front();
+    }
+    const auto variable = variables.find(name);
+    return variable != variables.end() ? variable->second.front() : std::string();
+  };
+  const std::string path = choose("config");
+  const OptionTexts file = path.empty() ? OptionTexts{} : read_config_file(path);
+  std::string preset_name = choose("preset");
+  if (preset_name.empty()) {
+    const auto from_file = file.find("preset");
+    preset_name = from_file != file.end() ? from_file->second.front() : settings.text("preset");
+  }
+  const Preset& preset = find_preset(preset_name);
+  for (const auto& [name, text] : preset.values) {
+    settings.set(name, {std::string(text)}, "preset " + std::string(preset.name));
+  }
+  overlay(settings, file, "file " + path);
+  for (const auto& [name, values] : variables) {
+    settings.set(name, values, "environment " + environment_name(*find_option(name)));
+  }
+  overlay(settings, flags, "flag");
+  return settings;
+}
+
+RunConfig typed_config(const Settings& settings) {
+  const Reader reader(settings);
+  RunConfig config;
+  config.run_dir = settings.text("run");
+  config.preset = settings.text("preset");
+  config.peers = reader.count("peers", 1);
+  config.min_peers = reader.count("min-peers", 1);
+  if (config.min_peers > config.peers) {
+    reader.complain("min-peers", "--min-peers " + settings.text("min-peers") +
+                                     ": the pool has only --peers " + settings.text("peers"));
+  }
+  // What follows the ':' of a data set may be any path, so only runtime/data takes it apart.
+  config.data = reader.read("data", [](const std::string& flag, const std::string& text) {
+    return text.empty() ? throw UsageError(flag + " is empty") : text;
+  });
+  config.split = reader.spec("split").text;
+  config.model = reader.spec("model");
+  config.epochs = reader.count("epochs", 1);
+  config.time_s = reader.read("time", read_time);
+  config.target = reader.read("target", read_target);
+  config.until_converged = reader.boolean("until-converged");
+  config.optimizer = reader.spec("optimizer");
+  config.schedule = reader.spec("schedule");
+  config.batch = reader.count("batch", 1);
+  config.merge_every = reader.read("merge-every", read_merge_every);
+  config.protocol = reader.spec("protocol");
+  config.topology = reader.spec("topology");
+  config.merge = reader.spec("merge");
+  config.wait = reader.boolean("wait");
+  config.end_game = reader.read("end-game", read_end_game);
+  config.eval_every = reader.read("eval-every", read_eval_every);
+  config.net = reader.spec("net");
+  config.compute = reader.spec("compute");
+  config.chaos = read_chaos(reader, settings.at("chaos").values);
+  config.seed = reader.read("seed", [](const std::string& flag, const std::string& text) {
+    return parse_count(flag, text);
+  });
+  config.threads = reader.count("threads", 0);
+  config.json = reader.boolean("json");
+  config.quiet = reader.boolean("quiet");
+  config.dry_run = reader.boolean("dry-run");
+  return config;
+}
+
+nlohmann::ordered_json config_json(const Settings& settings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const Option& option : option_table()) {
+    if (!option.recorded) {
+      continue;
+    }
+    const Setting& setting = settings.at(option.name);
+    nlohmann::ordered_json value;
+    if (option.repeatable && !(setting.values.size() == 1 && setting.values.front() == kOff)) {
+      value = setting.values;
+    } else {
+      value = setting.text();
+    }
+    json[std::string(option.name)] = {{"value", std::move(value)}, {"origin", setting.origin}};
+  }
+  return json;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/config/option_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/core/check.hpp"
+
+namespace hearsay::runtime {
+
+namespace {
+
+constexpr std::array kOptions{
+    Option{.name = "run",
+           .default_text = "",
+           .kind = ValueKind::text,
+           .placeholder = "DIR",
+           .help = "run directory, made new (runs/<preset>-s<seed>-<time>)",
+           .detail = "Created atomically; refused if it exists.",
+           .group = "run",
+           .recorded = false},
+    Option{.name = "preset",
+           .default_text = "fashion",
+           .kind = ValueKind::text,
+           .placeholder = "NAME",
+           .help = "small named scenario: fashion, digits",
+           .detail = "Its values stand below those of --config.",
+           .group = "run"},
+    Option{.name = "config",
+           .default_text = "",
+           .kind = ValueKind::file,
+           .placeholder = "FILE",
+           .help = "JSON with these words as keys; a run.json repeats its run",
+           .detail = "Comments (//) are accepted; a spec may be an object: {\"merge\": {\"name\": "
+                     "\"ema\", \"a\": 0.5}}.",
+           .group = "run",
+           .recorded = false},
+    Option{.name = "seed",
+           .default_text = "0",
+           .kind = ValueKind::count,
+           .placeholder = "S",
+           .help = "all randomness, in named streams per peer",
+           .detail = "The same seed gives the same event log, whatever --threads says.",
+           .group = "run"},
+    Option{.name = "peers",
+           .default_text = "8",
+           .kind = ValueKind::count,
+           .placeholder = "N",
+           .help = "size of the pool at the start",
+           .detail = "",
+           .group = "pool"},
+    Option{.name = "min-peers",
+           .default_text = "1",
+           .kind = ValueKind::count,
+           .placeholder = "M",
+           .help = "fewer alive at the end is a lost quorum, exit 3",
+           .detail = "",
+           .group = "pool"},
+    Option{.name = "data",
+           .default_text = "fashion-mnist",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "data set, or synthetic:digits",
+           .detail = "fashion-mnist[:DIR], mnist:DIR, idx:DIR or synthetic:digits. HEARSAY_DATA "
+                     "may also name the folder "
+                     "that holds the files.",
+           .group = "work"},
+    Option{.name = "split",
+           .default_text = "iid",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "iid, dirichlet:0.3, labels:2; +rotate, +noise:10%",
+           .detail = "Modifiers: +rotate:groups=2,by=5 (labels of group g shifted by 5g) and "
+                     "+noise:10% (wrong labels).",
+           .group = "work"},
+    Option{.name = "model",
+           .default_text = "mlp:256,128",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "perceptron with these hidden widths",
+           .detail = "",
+           .group = "work"},
+    Option{.name = "epochs",
+           .default_text = "20",
+           .kind = ValueKind::count,
+           .placeholder = "E",
+           .help = "local epochs of each peer",
+           .detail = "Also the horizon of --schedule when another end is reached first.",
+           .group = "end"},
+    Option{.name = "time",
+           .default_text = "off",
+           .kind = ValueKind::seconds,
+           .placeholder = "T",
+           .help = "end after this virtual time: 30s, 2min",
+           .detail = "Units ns, us, ms, s, min, h; a bare number is seconds.",
+           .group = "end"},
+    Option{.name = "target",
+           .default_text = "off",
+           .kind = ValueKind::metric,
+           .placeholder = "M=V",
+           .help = "end when met: test_acc=0.86; missed is exit 1",
+           .detail = "Looks at the mean over live peers every quarter epoch of mean progress.",
+           .group = "end"},
+    Option{.name = "until-converged",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "end when the pool no longer gets better",
+           .detail = "",
+           .group = "end"},
+    Option{.name = "end-game",
+           .default_text = "off",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "off or rounds=R: averaging rounds after training",
+           .detail = "Its bytes count; its result has its own keys (test_acc_final_*).",
+           .group = "end"},
+    Option{.name = "eval-every",
+           .default_text = "1,n=2000",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "epochs between evaluations, examples in each",
+           .detail = "0 evaluates only at the end. n is the number of test examples of an "
+                     "evaluation on the way.",
+           .group = "end"},
+    Option{.name = "optimizer",
+           .default_text = "sgd:lr=0.05,momentum=0.9,clip=1",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "sgd or adamw:lr=1e-3",
+           .detail = "",
+           .group = "training"},
+    Option{.name = "schedule",
+           .default_text = "cosine",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "learning rate over the run: cosine, constant",
+           .detail = "",
+           .group = "training"},
+    Option{.name = "batch",
+           .default_text = "32",
+           .kind = ValueKind::count,
+           .placeholder = "B",
+           .help = "examples of a mini-batch",
+           .detail = "",
+           .group = "training"},
+    Option{.name = "merge-every",
+           .default_text = "1",
+           .kind = ValueKind::spec,
+           .placeholder = "L",
+           .help = "mean local epochs between merges a peer starts",
+           .detail = "Poisson. L,mode=literal|truncated|shifted|steps; literal from 1 on, steps "
+                     "below 1 unless said.",
+           .group = "gossip"},
+    Option{.name = "protocol",
+           .default_text = "pairwise",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "pairwise, push, push-sum; local, ddp to compare",
+           .detail = "",
+           .group = "gossip"},
+    Option{.name = "topology",
+           .default_text = "uniform",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "uniform, ring, exp, regular:d=4, file:FILE",
+           .detail = "",
+           .group = "gossip"},
+    Option{.name = "merge",
+           .default_text = "ema:0.5",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "ema:A, sample-weighted; +staleness, +confidence",
+           .detail = "A is the share of the incoming model. ema:a=0.1..0.5,shape=linear|cosine "
+                     "moves it over the run; "
+                     "modifiers +staleness:half-life=20 and +confidence:g=2.",
+           .group = "gossip"},
+    Option{.name = "wait",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "rendezvous: train on only after the partner merged",
+           .detail = "",
+           .group = "gossip"},
+    Option{
+        .name = "net",
+        .default_text = "lan",
+        .kind = ValueKind::spec,
+        .placeholder = "SPEC",
+        .help = "lan (1 Gb/s, 0.2 ms), ideal, link:bandwidth=1Gb/s",
+        .detail = "link:bandwidth=1Gb/s,latency=0.2ms,jitter=0; ideal has no latency and no limit.",
+        .group = "simulation"},
+    Option{.name = "compute",
+           .default_text = "fixed",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "fixed (1 ms a batch), fixed:5ms, jitter:cv=0.2",
+           .detail = "",
+           .group = "simulation"},
+    Option{.name = "chaos",
+           .default_text = "off",
+           .kind = ValueKind::fault,
+           .placeholder = "FAULT",
+           .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
+           .detail = "kill=1@30%, kill=p03@5s, slow=p03*4, stall=p02@10%..20%, drop=1%, "
+                     "partition=p03@20%..60%. A time is a "
+                     "share of the epoch budget or seconds since the first step. In HEARSAY_CHAOS "
+                     "faults are joined by ';'.",
+           .group = "simulation",
+           .repeatable = true},
+    Option{.name = "threads",
+           .default_text = "0",
+           .kind = ValueKind::count,
+           .placeholder = "T",
+           .help = "worker threads of the simulation; 0 = all cores",
+           .detail = "",
+           .group = "simulation"},
+    Option{.name = "json",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "print one JSON object on stdout",
+           .detail = "",
+           .group = "output",
+           .recorded = false},
+    Option{.name = "quiet",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "no progress on stderr",
+           .detail = "",
+           .group = "output",
+           .recorded = false},
+    Option{.name = "dry-run",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "print sizes, bytes a merge and memory, then stop",
+           .detail = "",
+           .group = "output",
+           .recorded = false},
+};
+
+}  // namespace
+
+std::span<const Option> option_table() { return kOptions; }
+
+const Option* find_option(std::string_view name) {
+  const auto found = std::find_if(kOptions.begin(), kOptions.end(),
+                                  [name](const Option& option) { return option.name == name; });
+  return found == kOptions.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const Option& option : kOptions) {
+    names.emplace_back(option.name);
+  }
+  return names;
+}
+
+std::string environment_name(const Option& option) {
+  std::string name = "HEARSAY_";
+  for (const char c : option.name) {
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+std::vector<Option> accepted_options(const CommandSyntax& syntax) {
+  std::vector<Option> accepted;
+  for (const std::string& name : syntax.options) {
+    const Option* const option = find_option(name);
+    HS_CHECK(option != nullptr);  // a syntax names only what the table has
+    accepted.push_back(*option);
+  }
+  accepted.insert(accepted.end(), syntax.own.begin(), syntax.own.end());
+  return accepted;
+}
+
+const CommandSyntax& sim_syntax() {
+  static const CommandSyntax syntax{
+      .name = "sim",
+      .words = "",
+      .summary = "train a pool of peers in one process, in virtual time",
+      .options = option_names(),
+      .own = {},
+      .max_words = 0,
+      .examples = {"hearsay sim --preset digits",
+                   "hearsay sim --protocol push --chaos kill=p03@30%"}};
+  return syntax;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/config/presets.hpp"
+
+#include <string>
+
+#include "runtime/config/spec.hpp"
+
+namespace hearsay::runtime {
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> all{
+      {"fashion",
+       "8 peers on the real Fashion-MNIST set, a perceptron of 256 and 128 hidden units",
+       {{"data", "fashion-mnist"}, {"model", "mlp:256,128"}}},
+      {"digits",
+       "8 peers on generated digits: no download, under 30 s on 2 cores",
+       {{"peers", "8"}, {"data", "synthetic:digits"}, {"model", "mlp:64"}, {"epochs", "10"}}},
+  };
+  return all;
+}
+
+const Preset& find_preset(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) {
+      return preset;
+    }
+    known.emplace_back(preset.name);
+  }
+  throw_unknown("preset", name, known);
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/assembly.hpp"
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "gossip/baselines/ddp.hpp"
+#include "gossip/baselines/local.hpp"
+#include "gossip/protocols/gossip_peer.hpp"
+#include "kernels/core/errc.hpp"
+#include "merge/policies/confidence.hpp"
+#include "merge/policies/ema.hpp"
+#include "merge/policies/sample_weighted.hpp"
+#include "merge/policies/staleness.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using kernels::UsageError;
+
+double share(const std::string& text) {
+  const double value = parse_share("--merge", text);
+  if (!(value >= 0.0 && value <= 1.0)) throw UsageError("--merge: a share lies between 0 and 1, not " + text);
+  return value;
+}
+
+std::unique_ptr<merge::Rule> build_ema(const Spec& spec) {
+  reject_unknown("--merge", spec, {"a", "shape"}, 1);
+  std::string text = spec.values.empty() ? spec.arg("a").value_or("0.5") : spec.values.front();
+  if (!spec.values.empty() && spec.arg("a")) throw UsageError("--merge: give the share once, as ema:0.5 or ema:a=0.5");
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    if (spec.arg("shape")) throw UsageError("--merge: shape needs a range, such as ema:a=0.1..0.5,shape=linear");
+    const double a = share(text);
+    return std::make_unique<merge::Ema>(a, a, merge::Ema::Shape::constant);
+  }
+  const double first = share(text.substr(0, dots)), last = share(text.substr(dots + 2));
+  const std::string shape = spec.arg("shape").value_or("linear");
+  if (shape != "linear" && shape != "cosine") throw_unknown("shape", shape, {"linear", "cosine"});
+  return std::make_unique<merge::Ema>(first, last,
+                                      shape == "linear" ? merge::Ema::Shape::linear : merge::Ema::Shape::cosine);
+}
+
+std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
+  if (spec.name == "staleness") {
+    reject_unknown("--merge", spec, {"half-life"}, 0);
+    const double half_life = parse_number("--merge", spec.arg("half-life").value_or("20"));
+    if (!(half_life > 0.0)) throw UsageError("--merge: staleness half-life must be above 0 mini-batches");
+    return std::make_unique<merge::Staleness>(half_life);
+  }
+  if (spec.name == "confidence") {
+    reject_unknown("--merge", spec, {"g"}, 0);
+    const double exponent = parse_number("--merge", spec.arg("g").value_or("2"));
+    if (!(exponent >= 0.0)) throw UsageError("--merge: confidence exponent g must not be negative");
+    return std::make_unique<merge::Confidence>(exponent);
+  }
+  throw_unknown("merge modifier", spec.name, {"staleness", "confidence"});
+}
+
+std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path, std::uint32_t peers) {
+  std::ifstream in(path);
+  if (!in) throw UsageError("--topology: cannot read " + path + "; expected {\"edges\": [[0, 1], ...]}");
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+  try {
+    const nlohmann::json edges_json = nlohmann::json::parse(in).at("edges");
+    for (const auto& edge : edges_json) {
+      edges.emplace_back(edge.at(0).get<std::uint32_t>(), edge.at(1).get<std::uint32_t>());
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError("--topology: " + path + " is not of the form {\"edges\": [[0, 1], ...]}");
+  }
+  for (const auto& [a, b] : edges) {
+    if (a >= peers || b >= peers || a == b) {
+      throw UsageError("--topology: " + path + ": edge [" + std::to_string(a) + ", " + std::to_string(b) +
+                       "] is no pair of different peers below " + std::to_string(peers));
+    }
+  }
+  if (!gossip::is_connected(peers, edges)) {
+    throw UsageError("--topology: " + path + " does not connect all " + std::to_string(peers) + " peers");
+  }
+  return gossip::make_graph(peers, edges);
+}
+
+std::shared_ptr<const gossip::Topology> random_regular(const Spec& spec, std::uint32_t peers, std::uint64_t seed) {
+  reject_unknown("--topology", spec, {"d"}, 1);
+  const std::string text = spec.values.empty() ? spec.arg("d").value_or("4") : spec.values.front();
+  const auto degree = static_cast<std::uint32_t>(parse_count("--topology", text));
+  const bool possible = degree >= 1 && degree < peers && (std::uint64_t{degree} * peers) % 2 == 0 &&
+                        (degree >= 2 || peers == 2);
+  if (!possible) {
+    throw UsageError("--topology: no connected " + std::to_string(degree) + "-regular graph has " +
+                     std::to_string(peers) + " peers; d must be 2 .. peers - 1 and d x peers even");
+  }
+  return gossip::make_graph(
+      peers, gossip::random_regular_edges(peers, degree, kernels::Rng::stream(seed, "topology")));
+}
+
+gossip::ExchangeKind exchange_kind(const std::string& name) {
+  if (name == "pairwise") return gossip::ExchangeKind::pairwise;
+  return name == "push" ? gossip::ExchangeKind::push : gossip::ExchangeKind::push_sum;
+}
+
+void refuse_for_baseline(const RunConfig& config, bool given, const char* flag) {
+  if (given) {
+    throw UsageError(std::string(flag) + " means nothing to --protocol " + config.protocol.name +
+                     ", which never merges weights; leave it out");
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const merge::Policy> build_policy(const Spec& spec) {
+  std::unique_ptr<merge::Rule> rule;
+  if (spec.name == "ema") {
+    rule = build_ema(spec);
+  } else if (spec.name == "sample-weighted") {
+    reject_unknown("--merge", spec, {}, 0);
+    rule = std::make_unique<merge::SampleWeighted>();
+  } else {
+    throw_unknown("merge rule", spec.name, {"ema", "sample-weighted"});
+  }
+  std::vector<std::unique_ptr<merge::Modifier>> modifiers;
+  for (const Spec& modifier : spec.modifiers) modifiers.push_back(build_modifier(modifier));
+  return std::make_shared<const merge::Policy>(std::move(rule), std::move(modifiers));
+}
+
+std::shared_ptr<const gossip::Topology> build_topology(const Spec& spec, std::uint32_t peers, std::uint64_t seed) {
+  if (spec.name == "file") {
+    if (spec.values.size() != 1) throw UsageError("--topology: file needs a path, such as file:graph.json");
+    return graph_from_file(spec.values.front(), peers);
+  }
+  if (spec.name == "regular") return random_regular(spec, peers, seed);
+  reject_unknown("--topology", spec, {}, 0);
+  if (spec.name == "uniform") return gossip::make_uniform(peers);
+  if (spec.name == "ring") return gossip::make_ring(peers);
+  if (spec.name == "exp") return gossip::make_exponential(peers);
+  throw_unknown("topology", spec.name, {"uniform", "ring", "exp", "regular", "file"});
+}
+
+gossip::BlockPlan build_block_plan(const Spec& spec) {
+  reject_unknown("--merge-every", spec, {"mode"}, 0);
+  gossip::BlockPlan plan;
+  plan.lambda = parse_number("--merge-every", spec.name);
+  if (!(plan.lambda > 0.0 && plan.lambda <= 1e6)) {
+    throw UsageError("--merge-every: the mean number of epochs between merges must be above 0, not " + spec.name);
+  }
+  const std::string mode = spec.arg("mode").value_or(plan.lambda >= 1.0 ? "literal" : "steps");
+  if (mode == "literal") plan.mode = gossip::BlockMode::literal;
+  else if (mode == "truncated") plan.mode = gossip::BlockMode::truncated;
+  else if (mode == "shifted") plan.mode = gossip::BlockMode::shifted;
+  else if (mode == "steps") plan.mode = gossip::BlockMode::steps;
+  else throw_unknown("mode", mode, {"literal", "truncated", "shifted", "steps"});
+  if (plan.lambda < 1.0 && (mode == "literal" || mode == "shifted")) {
+    throw UsageError("--merge-every: mode=" + mode + " needs at least 1 epoch; use mode=steps below that");
+  }
+  return plan;
+}
+
+kernels::Mlp build_model(const Spec& spec, std::size_t inputs, std::size_t classes) {
+  if (spec.name != "mlp") throw_unknown("model", spec.name, {"mlp"});
+  reject_unknown("--model", spec, {}, 16);
+  std::vector<std::size_t> widths = {inputs};
+  for (const std::string& text : spec.values) {
+    const std::uint64_t width = parse_count("--model", text);
+    if (width < 1 || width > 65'536) throw UsageError("--model: a layer has 1 to 65536 units, not " + text);
+    widths.push_back(width);
+  }
+  widths.push_back(classes);
+  return kernels::Mlp(std::move(widths));
+}
+
+ScheduleKind build_schedule(const Spec& spec) {
+  reject_unknown("--schedule", spec, {}, 0);
+  if (spec.name == "constant") return ScheduleKind::constant;
+  if (spec.name == "cosine") return ScheduleKind::cosine;
+  throw_unknown("schedule", spec.name, {"constant", "cosine"});
+}
+
+std::uint32_t end_game_rounds(const Spec& spec) {
+  // `off`, or `rounds=R`, which the grammar reads as an argument without a name.
+  if (spec.name == "off") return 0;
+  const auto rounds = spec.arg("rounds");
+  if (!rounds) throw UsageError("--end-game: expected off or rounds=R, not " + spec.text);
+  const std::uint64_t count = parse_count("--end-game", *rounds);
+  if (count < 1 || count > 1000) throw UsageError("--end-game: 1 to 1000 rounds, not " + *rounds);
+  return static_cast<std::uint32_t>(count);
+}
+
+PoolPlan build_pool_plan(const RunConfig& config) {
+  PoolPlan plan;
+  const std::string& name = config.protocol.name;
+  reject_unknown("--protocol", config.protocol, {}, 0);
+  const bool baseline = name == "local" || name == "ddp";
+  if (!baseline && name != "pairwise" && name != "push" && name != "push-sum") {
+    throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp"});
+  }
+  plan.topology = build_topology(config.topology, config.peers, config.seed);
+  plan.policy = build_policy(config.merge);
+  plan.blocks = build_block_plan(config.merge_every);
+  plan.end_game = end_game_rounds(config.end_game);
+  plan.gossips = !baseline;
+  plan.equal_steps = name == "ddp";
+  plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence());
+  if (baseline) {
+    refuse_for_baseline(config, config.wait, "--wait");
+    refuse_for_baseline(config, config.until_converged, "--until-converged");
+    refuse_for_baseline(config, plan.end_game > 0, "--end-game");
+  }
+  return plan;
+}
+
+std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan, kernels::PeerId self,
+                                                 std::uint64_t steps_per_epoch) {
+  const std::string& name = config.protocol.name;
+  if (name == "local") {
+    return std::make_unique<gossip::Local>(gossip::LocalSettings{self, steps_per_epoch, config.epochs});
+  }
+  if (name == "ddp") {
+    return std::make_unique<gossip::Ddp>(gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs});
+  }
+  gossip::GossipSettings settings;
+  settings.self = self;
+  settings.peers = config.peers;
+  settings.seed = config.seed;
+  settings.batch = config.batch;
+  settings.blocks = plan.blocks;
+  settings.blocks.steps_per_epoch = steps_per_epoch;
+  settings.blocks.epochs = config.epochs;
+  settings.exchange = exchange_kind(name);
+  settings.wait = config.wait;
+  settings.until_converged = config.until_converged;
+  settings.end_game_rounds = plan.end_game;
+  settings.topology = plan.topology;
+  settings.policy = plan.policy;
+  return std::make_unique<gossip::GossipPeer>(settings);
+}
+
+}  // namespace hearsay::runtime

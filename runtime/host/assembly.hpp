@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// From specs to objects: the one place where the words of --protocol, --topology, --merge, --merge-every, --model and
+// --schedule get their meaning. Used by every host. All functions throw UsageError on names, keys or values they do
+// not know.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "gossip/blocks.hpp"
+#include "gossip/protocol.hpp"
+#include "gossip/topology/topology.hpp"
+#include "kernels/nn/mlp.hpp"
+#include "merge/policy.hpp"
+#include "runtime/config/run_config.hpp"
+#include "runtime/train/schedule.hpp"
+
+namespace hearsay::runtime {
+
+std::shared_ptr<const merge::Policy> build_policy(const Spec& merge);
+std::shared_ptr<const gossip::Topology> build_topology(const Spec& topology, std::uint32_t peers, std::uint64_t seed);
+gossip::BlockPlan build_block_plan(const Spec& merge_every);  // lambda and mode only
+kernels::Mlp build_model(const Spec& model, std::size_t inputs, std::size_t classes);
+ScheduleKind build_schedule(const Spec& schedule);
+std::uint32_t end_game_rounds(const Spec& end_game);  // 0 = off
+
+// What all peers of a pool share.
+struct PoolPlan {
+  std::shared_ptr<const gossip::Topology> topology;
+  std::shared_ptr<const merge::Policy> policy;
+  gossip::BlockPlan blocks;
+  std::uint32_t end_game = 0;
+  bool gossips = false;           // merges weights (not a baseline)
+  bool needs_probe = false;       // peers keep examples out of training to judge models
+  bool equal_steps = false;       // all peers train as many mini-batches as the largest shard needs
+};
+PoolPlan build_pool_plan(const RunConfig& config);
+
+std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
+                                                 kernels::PeerId self, std::uint64_t steps_per_epoch);
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/host_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hearsay::runtime {
+
+merge::SnapshotRef SnapshotPool::copy(std::span<const float> values) {
+  auto snapshot = std::make_unique<merge::Snapshot>();
+  {
+    const std::lock_guard lock(shelf_->mutex);
+    auto& free = shelf_->free;
+    const auto found =
+        std::find_if(free.rbegin(), free.rend(), [&](const auto& b) { return b.size() == values.size(); });
+    if (found != free.rend()) {
+      std::swap(*found, free.back());
+      snapshot->values = std::move(free.back());
+      free.pop_back();
+    }
+  }
+  if (snapshot->values.size() != values.size()) snapshot->values = kernels::Buffer<float>(values.size());
+  std::copy(values.begin(), values.end(), snapshot->values.data());
+  const auto put_back = [shelf = shelf_](merge::Snapshot* old) {
+    const std::unique_ptr<merge::Snapshot> owned(old);
+    const std::lock_guard lock(shelf->mutex);
+    if (shelf->free.size() < kMostFree) shelf->free.push_back(std::move(owned->values));
+  };
+  return std::shared_ptr<merge::Snapshot>(snapshot.release(), put_back);
+}
+
+HostModel::HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks)
+    : trainer_(trainer), pool_(pool), worker_(worker), track_blocks_(track_blocks) {}
+
+kernels::MergeStats HostModel::measure(const merge::Snapshot& in, const merge::Snapshot* base) {
+  const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
+  return kernels::merge_stats(trainer_.weights(), in.span(), base_span, mark_.span());
+}
+
+void HostModel::blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) {
+  const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
+  kernels::merge_blend(static_cast<float>(alpha), trainer_.weights(), in.span(), base_span, mark_.span());
+}
+
+gossip::Probe HostModel::probe(const merge::Snapshot* other) {
+  return trainer_.probe(other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);
+}
+
+void HostModel::begin_block() {
+  if (!track_blocks_) return;
+  const auto weights = trainer_.weights();
+  if (mark_.size() == 0) mark_ = kernels::Buffer<float>(weights.size());
+  std::copy(weights.begin(), weights.end(), mark_.data());
+}
+
+double HostModel::block_displacement() {
+  if (mark_.size() == 0) return 0.0;
+  return std::sqrt(kernels::squared_distance(trainer_.weights(), mark_.span()));
+}
+
+}  // namespace hearsay::runtime

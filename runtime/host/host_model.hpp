@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer's weights as the protocol sees them, in host memory. Keeps a mark of the weights at the start of the block
+// and moves it along with every merge, so that the block's own displacement can be told from what came in.
+// Snapshots come from a shared pool: a model's worth of fresh pages per merge would cost more than the merge.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gossip/local_model.hpp"
+#include "runtime/train/trainer.hpp"
+
+namespace hearsay::runtime {
+
+// Recycles snapshot buffers of equal size. Snapshots may outlive the pool and may be freed on any thread.
+class SnapshotPool {
+ public:
+  merge::SnapshotRef copy(std::span<const float> values);
+
+ private:
+  struct Shelf {
+    std::mutex mutex;
+    std::vector<kernels::Buffer<float>> free;
+  };
+  static constexpr std::size_t kMostFree = 64;
+  std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
+};
+
+class HostModel final : public gossip::LocalModel {
+ public:
+  // `worker`: whose scratch memory probes use. `track_blocks` = false saves the mark (and reports displacement 0).
+  HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks);
+
+  std::size_t size() const override { return trainer_.weights().size(); }
+  merge::SnapshotRef snapshot() override { return pool_.copy(trainer_.weights()); }
+  kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) override;
+  void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override;
+  gossip::Probe probe(const merge::Snapshot* other) override;
+  void begin_block() override;
+  double block_displacement() override;
+  std::span<float> gradient() override { return trainer_.gradient(); }
+  merge::SnapshotRef copy(std::span<const float> values) override { return pool_.copy(values); }
+
+ private:
+  Trainer& trainer_;
+  SnapshotPool& pool_;
+  std::size_t worker_;
+  bool track_blocks_;
+  kernels::Buffer<float> mark_;  // empty before the first block
+};
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/log/invariants.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace hearsay::runtime {
+namespace {
+
+using Events = std::vector<LoggedEvent>;
+
+// Keeps the first kMaxBreaches lines and counts the rest.
+class Collector {
+ public:
+  void add(std::string line) {
+    if (lines_.size() < kMaxBreaches) {
+      lines_.push_back(std::move(line));
+    } else {
+      ++more_;
+    }
+  }
+  Breaches finish(std::string_view invariant) && {
+    if (more_ > 0)
+      lines_.push_back(std::string(invariant) + ": and " + std::to_string(more_) + " more");
+    return std::move(lines_);
+  }
+
+ private:
+  Breaches lines_;
+  std::size_t more_ = 0;
+};
+
+std::string where(const LoggedEvent& event) {
+  return event.peer + " line " + std::to_string(event.n);
+}
+
+std::optional<std::string> text_key(const LoggedEvent& event, const char* key) {
+  const auto found = event.fields.find(key);
+  if (found == event.fields.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+std::optional<std::int64_t> integer_key(const LoggedEvent& event, const char* key) {
+  const auto found = event.fields.find(key);
+  if (found == event.fields.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+// One delivery of one delta: who sent what to whom.
+struct Exchange {
+  std::string from, to;
+  std::int64_t seq = 0;
+  friend auto operator<=>(const Exchange&, const Exchange&) = default;
+};
+
+std::string text_of(const Exchange& x) { return "seq " + std::to_string(x.seq) + " of " + x.from; }
+
+// The exchange of an event of the merge graph; nothing when a key is missing (missing_merge_keys
+// reports those).
+std::optional<Exchange> exchange_of(const LoggedEvent& event) {
+  const bool is_sender = event.ev == "delta.sent";
+  const auto partner = text_key(event, is_sender ? "to" : "from");
+  const auto seq = integer_key(event, "seq");
+  if (!partner || !seq) return std::nullopt;
+  return is_sender ? Exchange{event.peer, *partner, *seq} : Exchange{*partner, event.peer, *seq};
+}
+
+bool is_usable_verdict(const LoggedEvent& event) {
+  const auto verdict = text_key(event, "verdict");
+  return verdict == "accept" || verdict == "scale";
+}
+
+struct Node {
+  std::string peer;
+  std::int64_t mseq = 0;
+  friend auto operator<=>(const Node&, const Node&) = default;
+};
+
+using Graph = std::map<Node, std::vector<Node>>;  // node -> nodes that it feeds
+
+// A delta carries what its sender had merged when it sent; log order within a peer is its own
+// order.
+Graph merge_graph(const Events& events) {
+  std::map<std::string, std::int64_t> merged;  // applied so far
+  std::map<Exchange, std::int64_t> sent_at;    // sender's mseq
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev == "merge.applied") {
+      merged[event.peer] = integer_key(event, "mseq").value_or(merged[event.peer] + 1);
+    } else if (event.ev == "delta.sent" && exchange) {
+      sent_at.emplace(*exchange, merged[event.peer]);
+    }
+  }
+  Graph graph;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    const auto mseq = integer_key(event, "mseq");
+    if (event.ev != "merge.applied" || !exchange || !mseq) continue;
+    const Node node{event.peer, *mseq};
+    graph[{event.peer, *mseq - 1}].push_back(node);
+    const auto sent = sent_at.find(*exchange);
+    if (sent != sent_at.end()) graph[{exchange->from, sent->second}].push_back(node);
+  }
+  return graph;
+}
+
+}  // namespace
+
+Breaches missing_merge_keys(const Events& events) {
+  Collector found;
+  for (const LoggedEvent& event : events) {
+    const bool is_merge = event.ev == "merge.applied" || event.ev == "merge.decided";
+    if (!is_merge && event.ev != "delta.sent" && event.ev != "delta.received") continue;
+    std::string missing;
+    if (!text_key(event, event.ev == "delta.sent" ? "to" : "from"))
+      missing = event.ev == "delta.sent" ? "to" : "from";
+    if (!integer_key(event, "seq")) missing = "seq";
+    if (event.ev == "merge.applied" && !integer_key(event, "mseq")) missing = "mseq";
+    if (event.ev == "merge.decided" && !text_key(event, "verdict")) missing = "verdict";
+    if (!missing.empty())
+      found.add("keys: " + where(event) + ": " + event.ev + " has no usable '" + missing + "'");
+  }
+  return std::move(found).finish("keys");
+}
+
+Breaches broken_line_numbers(const Events& events) {
+  Collector found;
+  std::map<std::string, std::uint64_t> next;
+  for (const LoggedEvent& event : events) {
+    std::uint64_t& expected = next[event.peer];
+    if (event.n != expected) {
+      found.add("n: " + where(event) + " should be line " + std::to_string(expected) +
+                "; lines are lost or repeated");
+    }
+    expected = event.n + 1;
+  }
+  return std::move(found).finish("n");
+}
+
+Breaches decreasing_clocks(const Events& events) {
+  Collector found;
+  std::map<std::string, std::int64_t> last;
+  for (const LoggedEvent& event : events) {
+    const auto [entry, is_new] = last.emplace(event.peer, event.t_ns);
+    if (!is_new && event.t_ns < entry->second) {
+      found.add("t_ns: " + where(event) + " goes back from " + std::to_string(entry->second) +
+                " to " + std::to_string(event.t_ns));
+    }
+    entry->second = event.t_ns;
+  }
+  return std::move(found).finish("t_ns");
+}
+
+Breaches broken_merge_counters(const Events& events) {
+  Collector found;
+  std::map<std::string, std::int64_t> last;
+  for (const LoggedEvent& event : events) {
+    const auto mseq = integer_key(event, "mseq");
+    if (event.ev != "merge.applied" || !mseq) continue;
+    std::int64_t& before = last[event.peer];
+    if (*mseq != before + 1) {
+      found.add("mseq: " + where(event) + " has " + std::to_string(*mseq) + " after " +
+                std::to_string(before));
+    }
+    before = *mseq;
+  }
+  return std::move(found).finish("mseq");
+}
+
+Breaches unexplained_merges(const Events& events) {
+  std::map<Exchange, int> decided, received;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (!exchange) continue;
+    if (event.ev == "merge.decided" && is_usable_verdict(event)) ++decided[*exchange];
+    if (event.ev == "delta.received") ++received[*exchange];
+  }
+  Collector found;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev != "merge.applied" || !exchange) continue;
+    const int decisions = decided.contains(*exchange) ? decided[*exchange] : 0;
+    const int arrivals = received.contains(*exchange) ? received[*exchange] : 0;
+    const std::string begin =
+        "merge: " + where(event) + " applies " + text_of(*exchange) + ", which has ";
+    if (decisions != 1)
+      found.add(begin + std::to_string(decisions) + " accepting decisions, not 1");
+    if (arrivals != 1) found.add(begin + std::to_string(arrivals) + " arrivals, not 1");
+  }
+  return std::move(found).finish("merge");
+}
+
+Breaches unsent_deltas(const Events& events) {
+  std::set<Exchange> sent;
+  std::set<std::string> lost;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev == "delta.sent" && exchange) sent.insert(*exchange);
+    const auto who = text_key(event, "who");
+    if (event.ev == "peer.lost" && who) lost.insert(*who);
+  }
+  Collector found;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev != "delta.received" || !exchange) continue;
+    if (sent.contains(*exchange) || lost.contains(exchange->from)) continue;
+    found.add("delta: " + where(event) + " receives " + text_of(*exchange) +
+              ", which was never sent to it");
+  }
+  return std::move(found).finish("delta");
+}
+
+Breaches early_arrivals(const Events& events) {
+  std::map<Exchange, std::int64_t> sent_ns;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev == "delta.sent" && exchange) sent_ns.emplace(*exchange, event.t_ns);
+  }
+  Collector found;
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
+    if (event.ev != "delta.received" || !exchange) continue;
+    const auto sent = sent_ns.find(*exchange);
+    if (sent == sent_ns.end() || sent->second <= event.t_ns) continue;
+    found.add("order: " + where(event) + " receives " + text_of(*exchange) + " at " +
+              std::to_string(event.t_ns) + " ns, sent at " + std::to_string(sent->second));
+  }
+  return std::move(found).finish("order");
+}
+
+// Kahn 1962: take away nodes that nothing feeds; what is left lies on or behind a cycle.
+Breaches merge_cycles(const Events& events) {
+  const Graph graph = merge_graph(events);
+  std::map<Node, std::size_t> feeds;
+  for (const auto& [node, targets] : graph) {
+    feeds.emplace(node, 0);
+    for (const Node& target : targets) ++feeds[target];
+  }
+  std::vector<Node> ready;
+  for (const auto& [node, count] : feeds) {
+    if (count == 0) ready.push_back(node);
+  }
+  std::size_t done = 0;
+  while (!ready.empty()) {
+    const Node node = std::move(ready.back());
+    ready.pop_back();
+    ++done;
+    const auto found = graph.find(node);
+    if (found == graph.end()) continue;
+    for (const Node& target : found->second) {
+      if (--feeds[target] == 0) ready.push_back(target);
+    }
+  }
+  if (done == feeds.size()) return {};
+  const auto first =
+      std::find_if(feeds.begin(), feeds.end(), [](const auto& entry) { return entry.second > 0; });
+  return {"graph: " + std::to_string(feeds.size() - done) +
+          " merges lie on or behind a cycle, the first is " + first->first.peer + " merge " +
+          std::to_string(first->first.mseq)};
+}
+
+Breaches broken_invariants(const Events& events, ClockKind clock) {
+  Breaches all;
+  const auto add = [&](Breaches more) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  };
+  add(missing_merge_keys(events));
+  add(broken_line_numbers(events));
+  add(decreasing_clocks(events));
+  add(broken_merge_counters(events));
+  add(unexplained_merges(events));
+  add(unsent_deltas(events));
+  if (clock == ClockKind::virtual_time) add(early_arrivals(events));
+  add(merge_cycles(events));
+  return all;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sim/compute_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/errc.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+gossip::Time positive_time(const std::string& text) {
+  const double seconds = parse_seconds("--compute", text);
+  if (!(seconds >= 1e-9 && seconds < 1e6)) throw kernels::UsageError("--compute: a mini-batch takes at least 1ns: " + text);
+  return gossip::Time(static_cast<std::int64_t>(std::llround(seconds * 1e9)));
+}
+
+}  // namespace
+
+ComputeOptions parse_compute(const Spec& spec) {
+  ComputeOptions options;
+  if (spec.name == "fixed") {
+    reject_unknown("--compute", spec, {}, 1);
+    if (!spec.values.empty()) options.step = positive_time(spec.values.front());
+    return options;
+  }
+  if (spec.name != "jitter") throw_unknown("compute model", spec.name, {"fixed", "jitter"});
+  reject_unknown("--compute", spec, {"cv", "step"}, 0);
+  options.kind = ComputeOptions::Kind::jitter;
+  options.cv = parse_share("--compute", spec.arg("cv").value_or("0.2"));
+  if (!(options.cv >= 0.0 && options.cv <= 10.0)) throw kernels::UsageError("--compute: cv lies between 0 and 10");
+  if (const auto step = spec.arg("step")) options.step = positive_time(*step);
+  return options;
+}
+
+ComputeModel::ComputeModel(const ComputeOptions& options, std::uint32_t peers, std::uint64_t seed)
+    : options_(options), slowness_(peers, 1.0) {
+  for (std::uint32_t i = 0; i < peers; ++i) rng_.push_back(kernels::Rng::stream(seed, "compute", i));
+}
+
+gossip::Time ComputeModel::step_time(kernels::PeerId peer) {
+  double time_ns = static_cast<double>(options_.step.count()) * slowness_[peer.value];
+  if (options_.kind == ComputeOptions::Kind::jitter) {
+    const double sigma2 = std::log1p(options_.cv * options_.cv);  // log-normal with mean 1
+    time_ns *= std::exp(std::sqrt(sigma2) * rng_[peer.value].normal() - 0.5 * sigma2);
+  }
+  return gossip::Time(std::max<std::int64_t>(1, std::llround(time_ns)));
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a mini-batch takes in virtual time: a base time, a slowness per peer, and optional jitter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gossip/protocol.hpp"
+#include "kernels/core/rng.hpp"
+#include "runtime/config/spec.hpp"
+
+namespace hearsay::runtime {
+
+struct ComputeOptions {
+  enum class Kind { fixed, jitter } kind = Kind::fixed;
+  gossip::Time step = std::chrono::milliseconds(1);
+  double cv = 0.0;  // coefficient of variation of a mini-batch's time (log-normal)
+};
+// `fixed[:5ms]` (1 ms), `jitter:cv=0.2[,step=1ms]`. Throws UsageError.
+ComputeOptions parse_compute(const Spec& spec);
+
+class ComputeModel {
+ public:
+  ComputeModel(const ComputeOptions& options, std::uint32_t peers, std::uint64_t seed);
+  void slow_down(kernels::PeerId peer, double factor) { slowness_[peer.value] *= factor; }
+  gossip::Time step_time(kernels::PeerId peer);
+
+ private:
+  ComputeOptions options_;
+  std::vector<double> slowness_;
+  std::vector<kernels::Rng> rng_;  // one stream a peer: a draw for one never shifts another
+};
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sim/faults.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernels/core/errc.hpp"
+#include "runtime/config/spec.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using kernels::PeerId;
+using kernels::UsageError;
+
+[[noreturn]] void malformed(const std::string& text, const std::string& expected) {
+  throw UsageError("--chaos: cannot read '" + text + "'; expected " + expected);
+}
+
+FaultTime parse_time(const std::string& text) {
+  if (!text.empty() && text.back() == '%') return {true, parse_share("--chaos", text)};
+  return {false, parse_seconds("--chaos", text)};
+}
+
+PeerId parse_peer(const std::string& fault, const std::string& text, std::uint32_t peers) {
+  if (text.size() < 2 || text[0] != 'p') malformed(fault, "a peer such as p03");
+  const std::uint64_t id = parse_count("--chaos", text.substr(1));
+  if (id >= peers) {
+    throw UsageError("--chaos: '" + fault + "' names " + text + ", but the pool has p00 .. " +
+                     gossip::peer_name(PeerId(peers - 1)));
+  }
+  return PeerId(static_cast<std::uint32_t>(id));
+}
+
+// "p03@20%..60%" -> peer text, from, to
+struct TimedPeer {
+  std::string peer;
+  std::optional<FaultTime> from, to;
+};
+TimedPeer split_timed(const std::string& fault, const std::string& text) {
+  const std::size_t at = text.find('@');
+  if (at == std::string::npos) malformed(fault, "a time after @, such as @30% or @5s");
+  TimedPeer timed{text.substr(0, at), {}, {}};
+  const std::string times = text.substr(at + 1);
+  const std::size_t dots = times.find("..");
+  timed.from = parse_time(times.substr(0, dots));
+  if (dots != std::string::npos) timed.to = parse_time(times.substr(dots + 2));
+  return timed;
+}
+
+std::vector<PeerId> draw_peers(std::uint64_t count, std::uint32_t peers, std::uint64_t seed) {
+  std::vector<std::uint32_t> ids(peers);
+  std::iota(ids.begin(), ids.end(), 0u);
+  kernels::Rng rng = kernels::Rng::stream(seed, "chaos");
+  rng.shuffle(ids);
+  std::vector<PeerId> drawn;
+  for (std::uint64_t i = 0; i < count; ++i) drawn.push_back(PeerId(ids[i]));
+  return drawn;
+}
+
+Fault parse_fault(const std::string& text, std::uint32_t peers, std::uint64_t seed) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) malformed(text, "kind=..., such as slow=p03*4");
+  const std::string kind = text.substr(0, equals), rest = text.substr(equals + 1);
+  Fault fault;
+  fault.text = text;
+  if (kind == "slow") {
+    const std::size_t star = rest.find('*');
+    if (star == std::string::npos) malformed(text, "slow=p03*4");
+    fault.kind = Fault::Kind::slow;
+    fault.peers = {parse_peer(text, rest.substr(0, star), peers)};
+    fault.factor = parse_number("--chaos", rest.substr(star + 1));
+    if (!(fault.factor > 0.0 && fault.factor <= 1e6)) malformed(text, "a factor above 0");
+    return fault;
+  }
+  if (kind == "drop") {
+    fault.kind = Fault::Kind::drop;
+    fault.share = parse_share("--chaos", rest);
+    if (!(fault.share >= 0.0 && fault.share <= 1.0)) malformed(text, "a share such as drop=1%");
+    return fault;
+  }
+  if (kind != "kill" && kind != "stall" && kind != "partition") {
+    throw_unknown("fault", kind, {"slow", "kill", "stall", "partition", "drop"});
+  }
+  const TimedPeer timed = split_timed(text, rest);
+  fault.from = timed.from;
+  fault.to = timed.to;
+  if (kind == "kill" && !timed.peer.empty() && timed.peer[0] != 'p') {
+    const std::uint64_t count = parse_count("--chaos", timed.peer);
+    if (count < 1 || count > peers) malformed(text, "1 to " + std::to_string(peers) + " peers to kill");
+    fault.peers = draw_peers(count, peers, seed);
+  } else {
+    fault.peers = {parse_peer(text, timed.peer, peers)};
+  }
+  fault.kind = kind == "kill" ? Fault::Kind::kill : kind == "stall" ? Fault::Kind::stall : Fault::Kind::partition;
+  if (fault.kind == Fault::Kind::kill && fault.to) malformed(text, "one time: a killed peer stays dead");
+  if (fault.kind == Fault::Kind::stall && !fault.to) malformed(text, "an end, such as stall=p02@10%..20%");
+  return fault;
+}
+
+}  // namespace
+
+std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers, std::uint64_t seed) {
+  std::vector<Fault> faults;
+  for (const std::string& text : chaos) faults.push_back(parse_fault(text, peers, seed));
+  return faults;
+}
+
+FaultSchedule::FaultSchedule(std::vector<Fault> faults, std::uint32_t peers, std::uint64_t seed)
+    : faults_(std::move(faults)),
+      states_(faults_.size(), State::waiting),
+      stalled_(peers, 0),
+      cut_(peers, 0),
+      open_(faults_.size()),
+      rng_(kernels::Rng::stream(seed, "drop")) {}
+
+bool FaultSchedule::reached(const FaultTime& t, double progress, gossip::Time now) const {
+  return t.is_share ? progress >= t.value : std::chrono::duration<double>(now).count() >= t.value;
+}
+
+void FaultSchedule::mark(const Fault& fault, int by) {
+  for (const PeerId peer : fault.peers) {
+    if (fault.kind == Fault::Kind::stall) stalled_[peer.value] += by;
+    if (fault.kind == Fault::Kind::partition) cut_[peer.value] += by;
+  }
+  if (fault.kind == Fault::Kind::drop) drop_share_ += by * fault.share;
+}
+
+std::vector<FaultSchedule::Change> FaultSchedule::advance(double progress, gossip::Time now) {
+  std::vector<Change> changes;
+  if (open_ == 0) return changes;
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    const Fault& fault = faults_[i];
+    if (states_[i] == State::waiting && (!fault.from || reached(*fault.from, progress, now))) {
+      states_[i] = State::active;
+      mark(fault, 1);
+      changes.push_back({&fault, true});
+      if (!fault.to) --open_;
+    }
+    if (states_[i] == State::active && fault.to && reached(*fault.to, progress, now)) {
+      states_[i] = State::over;
+      mark(fault, -1);
+      changes.push_back({&fault, false});
+      --open_;
+    }
+  }
+  return changes;
+}
+
+std::vector<gossip::Time> FaultSchedule::wake_up_times() const {
+  std::vector<gossip::Time> times;
+  for (const Fault& fault : faults_) {
+    for (const auto& t : {fault.from, fault.to}) {
+      if (t && !t->is_share) times.push_back(gossip::Time(static_cast<std::int64_t>(t->value * 1e9)));
+    }
+  }
+  return times;
+}
+
+bool FaultSchedule::loses(PeerId from, PeerId to) {
+  if (cut_[from.value] > 0 || cut_[to.value] > 0) return true;
+  return drop_share_ > 0.0 && rng_.uniform() < drop_share_;
+}
+
+std::vector<std::string> FaultSchedule::never_fired() const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    if (states_[i] == State::waiting) texts.push_back(faults_[i].text);
+  }
+  return texts;
+}
+
+}  // namespace hearsay::runtime

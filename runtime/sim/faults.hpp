@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Faults injected into a simulated pool (--chaos), exact by seed:
+//   slow=p03*4             four times the time per mini-batch, from the start
+//   kill=p03@30%  kill=2@5s   one named peer, or that many drawn from the seed
+//   stall=p02@10%..20%     frozen: neither trains nor answers; what arrives waits
+//   partition=p03@20%[..60%]  everything from and to the peer is lost
+//   drop=1%                that share of all frames is lost
+// A time is a share of the epoch budget (mean progress of the live peers) or seconds since the first mini-batch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossip/protocol.hpp"
+#include "kernels/core/rng.hpp"
+
+namespace hearsay::runtime {
+
+struct FaultTime {
+  bool is_share = false;
+  double value = 0.0;  // share 0 .. 1, or seconds
+};
+
+struct Fault {
+  enum class Kind { slow, kill, stall, partition, drop } kind = Kind::slow;
+  std::string text;                    // as typed
+  std::vector<kernels::PeerId> peers;  // empty for drop
+  double factor = 1.0;                 // slow
+  double share = 0.0;                  // drop
+  std::optional<FaultTime> from, to;
+};
+
+// Throws UsageError naming the fault. Counted kills draw their peers from Rng::stream(seed, "chaos").
+std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers, std::uint64_t seed);
+
+class FaultSchedule {
+ public:
+  FaultSchedule(std::vector<Fault> faults, std::uint32_t peers, std::uint64_t seed);
+
+  // Moves to (progress, now); returns what began or ended, in the order typed.
+  struct Change {
+    const Fault* fault;
+    bool begins;
+  };
+  std::vector<Change> advance(double progress, gossip::Time now);
+  std::vector<gossip::Time> wake_up_times() const;  // faults given in seconds need a look at these instants
+
+  bool stalled(kernels::PeerId peer) const { return stalled_[peer.value] > 0; }
+  bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
+  std::vector<std::string> never_fired() const;
+
+ private:
+  enum class State : std::uint8_t { waiting, active, over };
+  bool reached(const FaultTime& t, double progress, gossip::Time now) const;
+  void mark(const Fault& fault, int by);
+
+  std::vector<Fault> faults_;
+  std::vector<State> states_;
+  std::vector<int> stalled_, cut_;  // [peer] nested counts
+  double drop_share_ = 0.0;
+  std::size_t open_ = 0;            // faults that may still change
+  kernels::Rng rng_;
+};
+
+}  // namespace hearsay::runtime

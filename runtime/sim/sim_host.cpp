@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/sim/sim_host.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "kernels/core/check.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using gossip::Time;
+using kernels::PeerId;
+
+constexpr std::uint64_t kStepsPerProgressCall = 64;
+constexpr double kTargetCheckEpochs = 0.25;
+constexpr double kLossSmoothing = 0.05;
+
+const std::string* text_field(const gossip::Event& event, std::string_view key) {
+  for (const gossip::Field& field : event.fields) {
+    if (field.key == key) return std::get_if<std::string>(&field.value);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events,
+                 SimHooks hooks)
+    : options_(std::move(options)),
+      peers_(peers),
+      lane_(lane),
+      events_(events),
+      hooks_(std::move(hooks)),
+      network_(options_.network, static_cast<std::uint32_t>(peers.size()), options_.seed),
+      compute_(options_.compute, static_cast<std::uint32_t>(peers.size()), options_.seed),
+      faults_(options_.faults, static_cast<std::uint32_t>(peers.size()), options_.seed),
+      running_(peers.size()),
+      live_(peers.size()) {
+  outcome_.peers.resize(peers.size());
+  for (std::uint32_t i = 0; i < peers.size(); ++i) {
+    running_[i].job.trainer = peers[i].trainer.get();
+    running_[i].budget_steps = options_.epochs * peers[i].trainer->steps_per_epoch();
+    running_[i].next_eval = options_.eval_every_epochs;
+    budget_steps_ += running_[i].budget_steps;
+    names_.push_back(gossip::peer_name(PeerId(i)));
+  }
+}
+
+SimOutcome SimHost::run() {
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
+  for (const Time at : faults_.wake_up_times()) heap_.push(at, {What::fault_check, {}, {}, 0, nullptr});
+  if (options_.time_limit_s) {
+    heap_.push(Time(static_cast<std::int64_t>(*options_.time_limit_s * 1e9)), {What::time_limit, {}, {}, 0, nullptr});
+  }
+  check_faults(Time{0});
+  while (!over() && !heap_.empty()) {
+    auto [now, event] = heap_.pop();
+    outcome_.virtual_time = now;
+    dispatch(now, std::move(event));
+    if (after_event) after_event(now);
+  }
+  for (Running& peer : running_) lane_.wait(peer.job);  // of killed peers
+  outcome_.stuck = live_ > 0 && !abandoned_;
+  outcome_.faults_never_fired = faults_.never_fired();
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) outcome_.peers[i].alive &= !running_[i].dead;
+  return std::move(outcome_);
+}
+
+bool SimHost::over() const { return live_ == 0 || abandoned_; }
+
+void SimHost::dispatch(Time now, Pending event) {
+  const PeerId id = event.peer;
+  switch (event.what) {
+    case What::fault_check: return check_faults(now);
+    case What::time_limit: return stop_all(now, "time");
+    case What::stop_deadline:
+      if (event.id == 0) {  // ask first, then end what does not stop
+        stop_all(now, "stopped");
+        heap_.push(now + *options_.stop_deadline, {What::stop_deadline, {}, {}, 1, nullptr});
+      } else {
+        abandoned_ = true;
+      }
+      return;
+    default: break;
+  }
+  Running& peer = running_[id.value];
+  if (event.what == What::frame && (peer.dead || peer.finished)) {  // connection refused
+    ++outcome_.frames_lost;
+    const PeerId sender = event.frame->from;
+    heap_.push(now + options_.network.latency, {What::peer_down, sender, id, 0, nullptr});
+    return;
+  }
+  if (peer.dead || peer.finished) return;
+  if (faults_.stalled(id)) {
+    peer.frozen.emplace_back(now, std::move(event));
+    return;
+  }
+  switch (event.what) {
+    case What::start: return turn(id, now, gossip::input::Start{});
+    case What::step_done: return step_done(id, now);
+    case What::timer: return turn(id, now, gossip::input::Timer{event.id});
+    case What::peer_down: return turn(id, now, gossip::input::PeerDown{event.who});
+    case What::frame:
+      ++outcome_.frames_delivered;
+      return turn(id, now, gossip::input::FrameIn{std::move(*event.frame)});
+    default: return;
+  }
+}
+
+void SimHost::turn(PeerId peer, Time now, const gossip::Input& input) {
+  gossip::Actions actions;
+  SimPeer& p = peers_[peer.value];
+  p.protocol->on(input, now, *p.model, actions);
+  for (gossip::Action& action : actions) carry_out(peer, now, action);
+}
+
+void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
+  namespace act = gossip::action;
+  if (std::holds_alternative<act::Train>(action)) {
+    begin_step(peer, now, ComputeJob::Kind::train);
+  } else if (std::holds_alternative<act::TrainGradient>(action)) {
+    begin_step(peer, now, ComputeJob::Kind::gradient);
+  } else if (const auto* apply = std::get_if<act::ApplyGradient>(&action)) {
+    peers_[peer.value].trainer->apply_gradient(static_cast<float>(apply->scale));
+  } else if (auto* out = std::get_if<act::Send>(&action)) {
+    send(now, std::move(out->frame));
+  } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
+    heap_.push(timer->at, {What::timer, peer, {}, timer->id, nullptr});
+  } else if (const auto* line = std::get_if<act::Record>(&action)) {
+    record(now, peer, line->event);
+  } else if (std::holds_alternative<act::TrainingEnded>(action)) {
+    const auto weights = peers_[peer.value].trainer->weights();
+    outcome_.peers[peer.value].before_end_game.assign(weights.begin(), weights.end());
+  } else if (const auto* end = std::get_if<act::Finish>(&action)) {
+    finish(peer, now, *end);
+  }
+}
+
+void SimHost::begin_step(PeerId id, Time now, ComputeJob::Kind kind) {
+  Running& peer = running_[id.value];
+  HS_CHECK(!peer.in_step);
+  evaluate_if_due(id, now);
+  peer.in_step = true;
+  peer.job.kind = kind;
+  lane_.submit(peer.job);
+  heap_.push(now + compute_.step_time(id), {What::step_done, id, {}, 0, nullptr});
+}
+
+void SimHost::step_done(PeerId id, Time now) {
+  Running& peer = running_[id.value];
+  lane_.wait(peer.job);
+  peer.in_step = false;
+  ++progress_steps_;
+  const double loss = peer.job.report.loss;
+  peer.smoothed_loss = peer.smoothed_loss == 0.0 ? loss : peer.smoothed_loss + kLossSmoothing * (loss - peer.smoothed_loss);
+  turn(id, now, gossip::input::StepDone{peer.job.report});
+  check_faults(now);
+  check_target(now);
+  if (++steps_ % kStepsPerProgressCall != 0) return;
+  if (hooks_.progress) hooks_.progress([&] { return progress(now); });
+  if (hooks_.interrupted && hooks_.interrupted()) stop_all(now, "interrupted");
+}
+
+void SimHost::send(Time now, gossip::Frame frame) {
+  PeerOutcome& sender = outcome_.peers[frame.from.value];
+  sender.payload_bytes += frame.payload_bytes();
+  sender.wire_bytes += frame.wire_bytes();
+  ++outcome_.frames_sent;
+  const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
+  if (faults_.loses(frame.from, frame.to)) {
+    ++outcome_.frames_lost;
+    return;
+  }
+  const PeerId to = frame.to;
+  heap_.push(at, {What::frame, to, {}, 0, std::make_unique<gossip::Frame>(std::move(frame))});
+}
+
+void SimHost::finish(PeerId id, Time now, const gossip::action::Finish& action) {
+  Running& peer = running_[id.value];
+  if (peer.finished || peer.dead) return;
+  peer.finished = true;
+  --live_;
+  outcome_.peers[id.value].alive = action.alive;
+  outcome_.peers[id.value].reason = action.reason;
+  outcome_.peers[id.value].ended = now;
+  if (!action.alive || !options_.stop_deadline || deadline_set_) return;
+  deadline_set_ = true;
+  heap_.push(now + *options_.stop_deadline, {What::stop_deadline, {}, {}, 0, nullptr});
+}
+
+void SimHost::kill(PeerId id, Time now) {
+  Running& peer = running_[id.value];
+  if (peer.dead) return;
+  if (!peer.finished) --live_;
+  peer.dead = true;
+  peer.frozen.clear();
+  progress_steps_ -= std::min(progress_steps_, peers_[id.value].protocol->counters().steps);
+  budget_steps_ -= peer.budget_steps;
+  outcome_.peers[id.value].reason = "killed";
+  outcome_.peers[id.value].ended = now;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {  // their connections break, unless a partition hides it
+    if (PeerId(i) == id || faults_.loses(id, PeerId(i))) continue;
+    heap_.push(now + options_.network.latency, {What::peer_down, PeerId(i), id, 0, nullptr});
+  }
+  if (hooks_.notice) hooks_.notice(now, names_[id.value] + " killed; " + std::to_string(live_) + " go on");
+}
+
+void SimHost::stop_all(Time now, const std::string& reason) {
+  if (stopping_ && reason != "stopped") return;
+  stopping_ = true;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+    if (!running_[i].dead && !running_[i].finished) turn(PeerId(i), now, gossip::input::Stop{reason});
+  }
+}
+
+void SimHost::check_faults(Time now) {
+  for (const FaultSchedule::Change& change : faults_.advance(mean_progress(), now)) {
+    const Fault& fault = *change.fault;
+    for (const PeerId id : fault.peers) {
+      if (fault.kind == Fault::Kind::kill) kill(id, now);
+      if (fault.kind == Fault::Kind::slow) compute_.slow_down(id, fault.factor);
+      if (fault.kind == Fault::Kind::stall && !change.begins) {  // thaw: what waited happens now, in order
+        auto frozen = std::exchange(running_[id.value].frozen, {});
+        for (auto& [at, event] : frozen) heap_.push(now, std::move(event));
+      }
+    }
+    if (hooks_.notice && fault.kind != Fault::Kind::slow && fault.kind != Fault::Kind::kill) {
+      hooks_.notice(now, "fault " + fault.text + (change.begins ? " begins" : " ends"));
+    }
+  }
+}
+
+void SimHost::check_target(Time now) {
+  if (!options_.target_accuracy || !hooks_.evaluate || outcome_.target_reached || stopping_) return;
+  if (mean_progress() * options_.epochs + 1e-12 < next_target_check_) return;
+  next_target_check_ += kTargetCheckEpochs;
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+    if (running_[i].dead) continue;
+    lane_.wait(running_[i].job);  // the mini-batch in flight counts as done
+    const Evaluation result = hooks_.evaluate(PeerId(i), peers_[i].trainer->weights(), 0);
+    running_[i].last_accuracy = result.accuracy;
+    sum += result.accuracy;
+    ++count;
+  }
+  if (count == 0) return;
+  const double mean = sum / static_cast<double>(count);
+  outcome_.target_best = std::max(outcome_.target_best, mean);
+  gossip::Event event("eval.finished");
+  event.add("split", std::string("test, mean over live peers")).add("acc", mean);
+  events_.write(now, "pool", event);
+  if (mean < *options_.target_accuracy) return;
+  outcome_.target_reached = now;
+  stop_all(now, "target reached");
+}
+
+void SimHost::evaluate_if_due(PeerId id, Time now) {
+  Running& peer = running_[id.value];
+  if (options_.eval_every_epochs <= 0.0 || !hooks_.evaluate) return;
+  const double epochs = static_cast<double>(peers_[id.value].protocol->counters().steps) /
+                        static_cast<double>(peers_[id.value].trainer->steps_per_epoch());
+  if (epochs + 1e-9 < peer.next_eval) return;
+  while (peer.next_eval <= epochs + 1e-9) peer.next_eval += options_.eval_every_epochs;
+  const Evaluation result = hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
+  peer.last_accuracy = result.accuracy;
+  gossip::Event event("eval.finished");
+  event.add("split", std::string("test")).add("loss", result.loss).add("acc", result.accuracy);
+  record(now, id, event.add("count", static_cast<std::int64_t>(result.examples)));
+}
+
+double SimHost::mean_progress() const {
+  return budget_steps_ == 0 ? 1.0 : static_cast<double>(progress_steps_) / static_cast<double>(budget_steps_);
+}
+
+SimProgress SimHost::progress(Time now) const {
+  SimProgress p;
+  p.now = now;
+  p.progress = mean_progress();
+  double loss2 = 0.0, accuracy = 0.0;
+  std::uint32_t evaluated = 0;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+    const gossip::Counters& c = peers_[i].protocol->counters();
+    p.samples += c.samples;
+    p.merges += c.merges_started;
+    p.refused += c.merges_refused;
+    p.payload_bytes += outcome_.peers[i].payload_bytes;
+    if (running_[i].dead) continue;
+    ++p.live;
+    p.loss_mean += running_[i].smoothed_loss;
+    loss2 += running_[i].smoothed_loss * running_[i].smoothed_loss;
+    if (running_[i].last_accuracy < 0.0) continue;
+    accuracy += running_[i].last_accuracy;
+    ++evaluated;
+  }
+  const double n = std::max(1u, p.live);
+  p.loss_mean /= n;
+  p.loss_deviation = std::sqrt(std::max(0.0, loss2 / n - p.loss_mean * p.loss_mean));
+  p.accuracy = evaluated > 0 ? accuracy / evaluated : std::nan("");
+  return p;
+}
+
+void SimHost::record(Time now, PeerId peer, const gossip::Event& event) {
+  events_.write(now, names_[peer.value], event);
+  if (!hooks_.notice) return;
+  const std::string* who = text_field(event, "who");
+  if (who == nullptr) return;
+  if (event.name == "peer.lost") {
+    const std::string* reason = text_field(event, "reason");
+    hooks_.notice(now, *who + " lost (" + (reason != nullptr ? *reason : "unknown") + ", noticed by " +
+                           names_[peer.value] + ")");
+  } else if (event.name == "fault.seen") {
+    hooks_.notice(now, names_[peer.value] + ": " + *text_field(event, "kind") + " (" + *who + "): " +
+                           *text_field(event, "detail") + "; " + *text_field(event, "action"));
+  }
+}
+
+void SimHost::for_each_frame_in_flight(const std::function<void(const gossip::Frame&)>& visit) const {
+  heap_.for_each([&](const Pending& event) {
+    if (event.frame) visit(*event.frame);
+  });
+  for (const Running& peer : running_) {
+    for (const auto& [at, event] : peer.frozen) {
+      if (event.frame) visit(*event.frame);
+    }
+  }
+}
+
+}  // namespace hearsay::runtime

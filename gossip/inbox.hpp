@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 
 #include "gossip/frame.hpp"
@@ -19,6 +20,9 @@ class Inbox {
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
   bool empty() const noexcept { return frames_.empty(); }
+  void for_each(const std::function<void(const Frame&)>& visit) const {
+    for (const Frame& frame : frames_) visit(frame);
+  }
 
  private:
   Keep keep_;

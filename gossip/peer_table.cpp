@@ -6,27 +6,30 @@
 namespace hearsay::gossip {
 namespace {
 
-bool is_away(PeerTable::State state) { return state == PeerTable::State::gone || state == PeerTable::State::left; }
+using State = PeerTable::State;
+
+bool is_away(State state) { return state == State::suspected || state == State::gone || state == State::left; }
+bool is_unsettled(State state) { return state == State::training || state == State::suspected; }
 
 }  // namespace
 
-PeerTable::PeerTable(PeerId self, std::uint32_t peers) : self_(self), entries_(peers), training_(peers - 1) {
+PeerTable::PeerTable(PeerId self, std::uint32_t peers) : self_(self), entries_(peers), unsettled_(peers - 1) {
   HS_CHECK(self.value < peers);
 }
 
 void PeerTable::move(PeerId peer, State to) {
   HS_CHECK(peer != self_ && peer.value < entries_.size());
   State& state = entries_[peer.value].state;
-  if (state == State::training) --training_;
+  if (is_unsettled(state)) --unsettled_;
   if (is_away(state)) --out_of_reach_;
   state = to;
-  if (to == State::training) ++training_;
+  if (is_unsettled(to)) ++unsettled_;
   if (is_away(to)) ++out_of_reach_;
 }
 
 bool PeerTable::heard(PeerId peer, Time now) {
   entries_[peer.value].last_heard = now;
-  if (state(peer) != State::gone) return false;
+  if (state(peer) != State::gone && state(peer) != State::suspected) return false;
   move(peer, State::training);
   return true;
 }
@@ -37,8 +40,15 @@ void PeerTable::finished(PeerId peer) {
 
 void PeerTable::left(PeerId peer) { move(peer, State::left); }
 
+bool PeerTable::suspected(PeerId peer) {
+  if (!may_merge(peer)) return false;
+  const bool was_training = state(peer) == State::training;
+  if (was_training) move(peer, State::suspected);
+  return was_training;
+}
+
 bool PeerTable::gone(PeerId peer) {
-  if (is_away(state(peer))) return false;
+  if (state(peer) == State::gone || state(peer) == State::left) return false;
   move(peer, State::gone);
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one peer believes about the others: training, finished, or gone. Kept current by every frame that arrives.
-// A gone peer comes back with its next frame. O(n) memory, O(1) updates.
+// What one peer believes about the others, kept current by every frame that arrives. Suspected: an exchange got no
+// answer, so it is not chosen, but the end of the run still waits for it. Gone: the transport or long silence says so.
+// A suspected or gone peer comes back with its next frame. O(n) memory, O(1) updates.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,22 @@ class PeerTable {
  public:
   PeerTable(PeerId self, std::uint32_t peers);
 
-  enum class State : std::uint8_t { training, finished, gone, left };
+  enum class State : std::uint8_t { training, finished, suspected, gone, left };
 
   State state(PeerId peer) const { return entries_[peer.value].state; }
   Time last_heard(PeerId peer) const { return entries_[peer.value].last_heard; }
-  bool may_merge(PeerId peer) const { return state(peer) != State::gone && state(peer) != State::left; }
+  bool may_merge(PeerId peer) const { return state(peer) == State::training || state(peer) == State::finished; }
 
-  // A frame from `peer` came in. True when the peer had been gone and is back.
+  // A frame from `peer` came in. True when the peer had been suspected or gone and is back.
   bool heard(PeerId peer, Time now);
   void finished(PeerId peer);
   void left(PeerId peer);                // said goodbye: never comes back
+  bool suspected(PeerId peer);           // true when that is news
   bool gone(PeerId peer);                // true when that is news
 
-  std::size_t out_of_reach() const noexcept { return out_of_reach_; }  // gone or left
-  // Nobody is left who still trains: everyone else has finished, left or is gone.
-  bool all_settled() const noexcept { return training_ == 0; }
+  std::size_t out_of_reach() const noexcept { return out_of_reach_; }  // suspected, gone or left
+  // Nobody is left who may still train: everyone else has finished, left or is gone.
+  bool all_settled() const noexcept { return unsettled_ == 0; }
   std::vector<PeerId> in_state(State wanted) const;
 
  private:
@@ -40,7 +42,7 @@ class PeerTable {
 
   PeerId self_;
   std::vector<Entry> entries_;
-  std::size_t training_ = 0, out_of_reach_ = 0;
+  std::size_t unsettled_ = 0, out_of_reach_ = 0;
 };
 
 }  // namespace hearsay::gossip

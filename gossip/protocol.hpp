@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -69,6 +70,8 @@ class Protocol {
   virtual ~Protocol() = default;
   virtual void on(const Input& input, Time now, LocalModel& model, Actions& out) = 0;
   virtual const Counters& counters() const = 0;
+  // Frames with weights that have arrived and wait for the next boundary.
+  virtual void for_each_waiting(const std::function<void(const Frame&)>&) const {}
 };
 
 }  // namespace hearsay::gossip

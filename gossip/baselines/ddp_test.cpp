@@ -1,2 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gossip/baselines/ddp.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gossip/protocols/testkit.hpp"
 #include "tests/catch.hpp"
+
+using namespace hearsay::gossip;
+using testkit::TinyModel;
+
+namespace {
+
+// Drives n peers through one all-reduce, delivering frames in an order drawn from the seed (per link in order).
+struct Ring {
+  Ring(std::uint32_t n, std::size_t size, std::uint64_t seed) : rng(hearsay::kernels::Rng::stream(seed, "ring-test")) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      peers.push_back(std::make_unique<Ddp>(DdpSettings{PeerId(i), n, 1, 3}));
+      models.push_back(std::make_unique<TinyModel>(std::vector<float>(size, 0.0f)));
+      links.emplace_back();
+    }
+  }
+  void feed(std::uint32_t i, const Input& input) {
+    Actions out;
+    peers[i]->on(input, Time(0), *models[i], out);
+    for (auto& send : testkit::take<action::Send>(out)) links[i].push_back(send.frame);
+    for (auto& apply : testkit::take<action::ApplyGradient>(out)) scales.push_back(apply.scale);
+    for (auto& end : testkit::take<action::Finish>(out)) ends.push_back(end.alive);
+  }
+  void deliver_all() {
+    for (;;) {
+      std::vector<std::uint32_t> loaded;
+      for (std::uint32_t i = 0; i < links.size(); ++i) {
+        if (!links[i].empty()) loaded.push_back(i);
+      }
+      if (loaded.empty()) return;
+      const std::uint32_t from = loaded[rng.below(static_cast<std::uint32_t>(loaded.size()))];
+      const Frame frame = links[from].front();
+      links[from].pop_front();
+      ++frames;
+      bytes += frame.payload_bytes();
+      feed(frame.to.value, input::FrameIn{frame});
+    }
+  }
+
+  hearsay::kernels::Rng rng;
+  std::vector<std::unique_ptr<Ddp>> peers;
+  std::vector<std::unique_ptr<TinyModel>> models;
+  std::vector<std::deque<Frame>> links;  // [sender]
+  std::vector<double> scales;
+  std::vector<bool> ends;
+  std::size_t frames = 0, bytes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the ring all-reduce gives everyone the same example-weighted sum with the stated traffic") {
+  const std::uint32_t n = GENERATE(2u, 3u, 4u, 7u);
+  const std::size_t size = GENERATE(1u, 5u, 28u, 100u);
+  CAPTURE(n, size);
+  Ring ring(n, size, 9);
+  std::vector<double> expected(size);
+  double examples = 0;
+  for (std::uint32_t i = 0; i < n; ++i) ring.feed(i, input::Start{});
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t samples = 30 + i;
+    examples += samples;
+    for (std::size_t k = 0; k < size; ++k) {
+      ring.models[i]->g[k] = static_cast<float>(i + 1) * 0.5f + static_cast<float>(k);
+      expected[k] += samples * double(ring.models[i]->g[k]);
+    }
+    ring.feed(i, input::StepDone{{samples, 1.0, 0, 0.1}});
+  }
+  ring.deliver_all();
+  CHECK(ring.frames == n * 2 * (n - 1));
+  CHECK(ring.bytes == 2 * (n - 1) * size * sizeof(float));  // all peers together: 2 (n - 1) / n * 4 N each
+  for (std::uint32_t i = 0; i < n; ++i) {
+    CHECK(ring.models[i]->g == ring.models[0]->g);  // the same bits
+    for (std::size_t k = 0; k < size; ++k) CHECK(ring.models[i]->g[k] == Approx(expected[k]).epsilon(1e-6));
+  }
+  REQUIRE(ring.scales.size() == n);
+  for (const double scale : ring.scales) CHECK(scale == Approx(1.0 / examples));
+}
+
+TEST_CASE("when one peer wants to stop, all stop after the same step") {
+  Ring ring(3, 10, 5);
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
+  ring.feed(1, input::Stop{"time"});
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::StepDone{{32, 1.0, 0, 0.1}});
+  ring.deliver_all();
+  CHECK(ring.ends == std::vector<bool>(3, true));
+  for (const auto& peer : ring.peers) CHECK(peer->counters().steps == 1);
+}
+
+TEST_CASE("one loss that is not finite ends the baseline for everyone in the same step, without an update") {
+  Ring ring(3, 10, 5);
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::StepDone{{32, i == 2 ? std::nan("") : 1.0, 0, 0.1}});
+  ring.deliver_all();
+  CHECK(ring.ends == std::vector<bool>(3, false));
+  CHECK(ring.scales.empty());
+}

@@ -61,22 +61,28 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
 // ---- training ------------------------------------------------------------------------------------------------------
 
 void GossipPeer::begin_block(Turn& turn) {
-  for (;;) {
-    const Blocks::Draw draw = blocks_.next(peer_.counters.steps);
+  Blocks::Draw draw;
+  do {  // K = 0: one more merge at this boundary, with another partner
+    draw = blocks_.next(peer_.counters.steps);
     Event drawn("epochs.drawn");
     turn.record(std::move(drawn.add("k", integer(draw.k)).add("rng", integer(draw.rng))));
-    if (draw.steps > 0) {
-      burst_.clear();
-      block_ = Block{};
-      block_.steps_left = draw.steps;
-      block_.started = turn.now;
-      phase_ = Phase::training;
-      turn.model.begin_block();
-      turn.out.push_back(action::Train{});
-      return;
-    }
-    if (burst_.size() < limits::kBurstMerges && start_merge(turn)) return;  // K = 0: merge again at once
+    if (draw.steps == 0 && burst_.size() + merges_due_ < limits::kBurstMerges) ++merges_due_;
+  } while (draw.steps == 0);
+  block_ = Block{};
+  block_.steps_left = draw.steps;
+  start_due_merges(turn);
+  if (peer_.settings.wait && !answered()) {
+    phase_ = Phase::waiting;
+    return;
   }
+  train_block(turn);
+}
+
+void GossipPeer::train_block(Turn& turn) {
+  phase_ = Phase::training;
+  block_.started = turn.now;
+  turn.model.begin_block();
+  turn.out.push_back(action::Train{});
 }
 
 void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
@@ -91,18 +97,24 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   block_.lr_sum += report.lr;
   if (!std::isfinite(report.loss)) return diverged(report, turn);
   serve_inbox(turn);
-  if (phase_ == Phase::done) return;
   --block_.steps_left;
   if (stop_reason_) {
     end_block(turn);
     return drain(*stop_reason_, turn);
   }
+  start_due_merges(turn);
   if (block_.steps_left > 0) {
     turn.out.push_back(action::Train{});
     return;
   }
   end_block(turn);
-  if (!start_merge(turn)) after_merges(turn);
+  // Merges of the last boundary that a slow partner still holds up give way to the new one.
+  peer_.counters.merges_skipped += merges_due_;
+  merges_due_ = 1;
+  burst_.clear();
+  if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
+  start_due_merges(turn);
+  drain("finished", turn);
 }
 
 void GossipPeer::end_block(Turn& turn) {
@@ -116,35 +128,35 @@ void GossipPeer::end_block(Turn& turn) {
   turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
 }
 
-bool GossipPeer::start_merge(Turn& turn) {
+// Merges of one boundary follow each other: each starts once the answer to the one before has been applied. Started
+// together they would all answer to the same snapshot, and two or more displacements from it overshoot.
+void GossipPeer::start_due_merges(Turn& turn) {
+  while (merges_due_ > 0 && exchange_->unanswered() == 0) {
+    --merges_due_;
+    start_merge(turn);
+  }
+}
+
+void GossipPeer::start_merge(Turn& turn) {
   const auto excluded = [&](PeerId peer) {
     return !peer_.table.may_merge(peer) || std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
   };
   const auto choice = selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
                                        peer_.table.out_of_reach() + burst_.size());
   if (!choice) {
-    ++peer_.counters.merges_skipped;
-    burst_.resize(std::max(burst_.size(), limits::kBurstMerges));  // nobody left at this boundary
-    return false;
+    ++peer_.counters.merges_skipped;  // nobody to merge with: training goes on
+    return;
   }
   Event chosen("partner.chosen");
   chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
   turn.record(std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
   burst_.push_back(choice->partner);
-  if (!exchange_->start(choice->partner, peer_, turn)) {
-    ++peer_.counters.merges_skipped;
-    return false;
-  }
-  ++peer_.counters.merges_started;
-  if (!peer_.settings.wait || exchange_->unanswered() == 0) return false;
-  phase_ = Phase::waiting;
-  return true;
+  ++(exchange_->start(choice->partner, peer_, turn) ? peer_.counters.merges_started : peer_.counters.merges_skipped);
 }
 
-void GossipPeer::after_merges(Turn& turn) {
-  if (stop_reason_) return drain(*stop_reason_, turn);
-  if (peer_.counters.steps >= blocks_.budget_steps()) return drain("finished", turn);
-  begin_block(turn);
+bool GossipPeer::answered() const {
+  return merges_due_ == 0 && exchange_->unanswered() == 0 &&
+         (end_exchange_ == nullptr || end_exchange_->unanswered() == 0);
 }
 
 void GossipPeer::diverged(const StepReport& report, Turn& turn) {
@@ -171,7 +183,7 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
   peer_.votes.learn(frame.votes);
   if (frame.end_game && phase_ == Phase::lingering) enter_end_game(turn);
   switch (frame.kind) {
-    case FrameKind::ping: return turn.send(control_frame(FrameKind::pong, frame.from, 0, peer_));
+    case FrameKind::ping: return answer_ping(frame.from, turn);
     case FrameKind::pong: return;
     case FrameKind::chunk: return;  // belongs to baselines
     case FrameKind::finished:
@@ -184,6 +196,15 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
       return progress_when_answered(turn);
     default: return accept_weights(frame, turn);
   }
+}
+
+// Whoever has finished says so again: the notice may have been lost.
+void GossipPeer::answer_ping(PeerId who, Turn& turn) {
+  const bool finished = phase_ == Phase::lingering;
+  Frame frame = control_frame(finished ? FrameKind::finished : FrameKind::pong, who, 0, peer_);
+  frame.converged = finished && finish_reason_ == "converged";
+  frame.end_game = finished && end_game_done_;
+  turn.send(std::move(frame));
 }
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {
@@ -257,6 +278,7 @@ void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
 void GossipPeer::drain(std::string reason, Turn& turn) {
   finish_reason_ = std::move(reason);
   phase_ = Phase::draining;
+  if (finish_reason_ != "finished") merges_due_ = 0;  // told to stop: start nothing more
   peer_.counters.longest_gap_samples = std::max(peer_.counters.longest_gap_samples,
                                                 peer_.counters.samples - peer_.counters.samples_at_last_merge);
   serve_inbox(turn);
@@ -265,13 +287,12 @@ void GossipPeer::drain(std::string reason, Turn& turn) {
 
 // Whoever waits for an answer goes on when it is in (or given up).
 void GossipPeer::progress_when_answered(Turn& turn) {
-  const bool answered =
-      exchange_->unanswered() == 0 && (end_exchange_ == nullptr || end_exchange_->unanswered() == 0);
-  if (!answered) return;
+  if (at_boundary()) start_due_merges(turn);
+  if (!answered()) return;
   switch (phase_) {
     case Phase::waiting:
       check_votes(turn);
-      return after_merges(turn);
+      return stop_reason_ ? drain(*stop_reason_, turn) : train_block(turn);
     case Phase::draining: return announce_finished(turn);
     case Phase::lingering: return linger(turn);
     case Phase::end_game: return end_game_round(turn);
@@ -289,6 +310,7 @@ void GossipPeer::announce_finished(Turn& turn) {
     frame.end_game = end_game_done_;
     turn.send(std::move(frame));
   }
+  lingering_since_ = turn.now;
   turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
   linger(turn);
 }
@@ -301,8 +323,11 @@ void GossipPeer::linger(Turn& turn) {
 
 void GossipPeer::look_for_the_silent(Turn& turn) {
   if (phase_ != Phase::lingering) return;
-  for (const PeerId peer : peer_.table.in_state(PeerTable::State::training)) {
-    const Time silence = turn.now - peer_.table.last_heard(peer);
+  auto silent = peer_.table.in_state(PeerTable::State::training);
+  const auto suspected = peer_.table.in_state(PeerTable::State::suspected);
+  silent.insert(silent.end(), suspected.begin(), suspected.end());
+  for (const PeerId peer : silent) {
+    const Time silence = turn.now - std::max(peer_.table.last_heard(peer), lingering_since_);
     if (silence < limits::kSilenceUntilGone) {
       turn.send(control_frame(FrameKind::ping, peer, 0, peer_));
       continue;

@@ -24,6 +24,7 @@ class GossipPeer final : public Protocol {
 
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return peer_.counters; }
+  void for_each_waiting(const std::function<void(const Frame&)>& visit) const override { inbox_.for_each(visit); }
 
  private:
   enum class Phase { training, waiting, draining, lingering, end_game, done };
@@ -43,12 +44,15 @@ class GossipPeer final : public Protocol {
 
   void begin_block(Turn& turn);
   void end_block(Turn& turn);
-  bool start_merge(Turn& turn);     // true: wait for the partner before going on
-  void after_merges(Turn& turn);    // next block, or the end of training
+  void train_block(Turn& turn);
+  void start_due_merges(Turn& turn);
+  void start_merge(Turn& turn);
+  bool answered() const;            // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
   void diverged(const StepReport& report, Turn& turn);
 
   void accept_weights(Frame frame, Turn& turn);
+  void answer_ping(PeerId who, Turn& turn);
   void check_votes(Turn& turn);
   void drain(std::string reason, Turn& turn);
   void progress_when_answered(Turn& turn);
@@ -69,11 +73,13 @@ class GossipPeer final : public Protocol {
   Inbox inbox_;
   Phase phase_ = Phase::training;
   Block block_;
-  std::vector<PeerId> burst_;               // partners of the merges at this boundary
+  std::vector<PeerId> burst_;               // partners of this boundary's merges so far
+  std::size_t merges_due_ = 0;              // merges of this boundary still to be started
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;
   std::uint32_t rounds_left_ = 0;
+  Time lingering_since_{0};                 // silence counts from here at the earliest
   bool end_game_done_ = false, training_ended_ = false;
 };
 

@@ -61,12 +61,12 @@ class Pending {
   Time longest_{0};
 };
 
-// An exchange ended without an answer: the partner counts as gone until it is heard of again.
+// An exchange ended without an answer: the partner is not chosen again until it is heard of.
 inline void give_up(const Pending::Entry& entry, std::uint64_t seq, PeerState& peer, Turn& turn) {
   Event half("merge.half");
   half.add("who", peer_name(entry.partner)).add("seq", static_cast<std::int64_t>(seq));
   turn.record(std::move(half.add("reason", std::string("no answer before the deadline"))));
-  if (!peer.table.gone(entry.partner)) return;
+  if (!peer.table.suspected(entry.partner)) return;
   Event lost("peer.lost");
   lost.add("who", peer_name(entry.partner)).add("reason", std::string("no answer"));
   turn.record(std::move(lost.add("last_seen_ns", static_cast<std::int64_t>(peer.table.last_heard(entry.partner).count()))));

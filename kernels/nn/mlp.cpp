@@ -33,10 +33,10 @@ void Mlp::initialise(Rng& rng, std::span<float> params) const {
   HS_CHECK(params.size() == layout_.size());
   for (std::size_t l = 0; l < layers(); ++l) {
     const double gain = l + 1 == layers() ? 1.0 : 2.0;
-    const double sigma = std::sqrt(gain / static_cast<double>(widths_[l]));
+    const double bound = std::sqrt(3.0 * gain / static_cast<double>(widths_[l]));  // uniform: variance bound^2 / 3
     const TensorSlot& weight = layout_.slots()[2 * l];
     const TensorSlot& bias = layout_.slots()[2 * l + 1];
-    for (float& w : params.subspan(weight.offset, weight.count)) w = static_cast<float>(sigma * rng.normal());
+    for (float& w : params.subspan(weight.offset, weight.count)) w = static_cast<float>(bound * (2.0 * rng.uniform() - 1.0));
     for (float& b : params.subspan(bias.offset, bias.count)) b = 0.0f;
   }
 }

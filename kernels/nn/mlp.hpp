@@ -30,8 +30,8 @@ class Mlp {
   // Flops of one training step (forward and backward) on `batch` examples, multiply and add counted apart.
   double step_flops(std::size_t batch) const;
 
-  // He initialisation (He et al. 2015, arXiv 1502.01852): weights normal with variance 2 / in (1 / in in the last
-  // layer), biases 0. A pure function of the stream, so that all peers of a run start from the same weights.
+  // He initialisation (He et al. 2015, arXiv 1502.01852): weights uniform with variance 2 / in (1 / in in the
+  // last layer), biases 0. A pure function of the stream, so that all peers of a run start from the same weights.
   void initialise(Rng& rng, std::span<float> params) const;
 
  private:

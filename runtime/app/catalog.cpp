@@ -18,7 +18,7 @@ CatalogSection protocols() {
            {"push", "push", "the initiator sends, only the receiver changes",
             "1 message, 4N bytes a merge"},
            {"push-sum", "push-sum", "push with a weight, so that one-way messages keep the mean",
-            "1 message, 4N + 8 bytes a merge"},
+            "1 message, 4N bytes a merge; the weight is in the header"},
            {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
            {"ddp", "ddp", "baseline: synchronous ring all-reduce of every mini-batch's gradients",
             "2(n-1) messages, 8N(n-1)/n bytes a peer and mini-batch"}},
@@ -48,9 +48,10 @@ CatalogSection merge_rules() {
             "w += A (w_in - w); A is the share of the incoming model",
             "12 B/value (read w and w_in, write w)"},
            {"sample-weighted", "sample-weighted",
-            "the share is that of the samples behind each model", "12 B/value, 8 bytes a message"}},
-          {{"staleness", "+staleness:half-life=20", "old models count less: 2^(-age / half-life)",
-            "0 B/value"},
+            "the share is that of the samples trained since the two last met",
+            "12 B/value (read w and w_in, write w)"}},
+          {{"staleness", "+staleness:half-life=20",
+            "old models count less: 2^(-age / half-life), in mini-batches", "0 B/value"},
            {"confidence", "+confidence:g=2",
             "share c_in^g / (c_in^g + c^g) of the validation confidences",
             "an evaluation of the incoming model on the probe set a merge"}}};
@@ -72,8 +73,8 @@ CatalogSection compute_models() {
           {{"fixed", "fixed | fixed:5ms",
             "every mini-batch takes the same virtual time, times the peer's slowness",
             "1 ms a mini-batch unless said"},
-           {"jitter", "jitter:cv=0.2", "times vary from mini-batch to mini-batch",
-            "1 ms a mini-batch on average"}},
+           {"jitter", "jitter:cv=0.2 | jitter:cv=0.2,step=1ms",
+            "times vary from mini-batch to mini-batch", "1 ms a mini-batch on average"}},
           {}};
 }
 
@@ -239,7 +240,8 @@ void check_names(const RunConfig& config) {
 
 std::string catalog_text() {
   std::string text =
-      "N: parameters of the model, n: peers. Sizes are payload; a value is a 4-byte float.\n";
+      "N: parameters of the model, n: peers. Sizes are payload (a message adds 64 bytes);\n"
+      "a value is a 4-byte float.\n";
   for (const CatalogSection& section : catalog()) {
     text += "\n--" + std::string(section.option) + "\n";
     for (const CatalogEntry& entry : section.entries) {

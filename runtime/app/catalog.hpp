@@ -2,7 +2,8 @@
 // Every named part that the program can be asked for, listed by hand: form, one line, and what it
 // costs. `hearsay config list` prints it; check_names() refuses names that are not in it before
 // anything is loaded. There is no registry: a part is added here and where it is built. N is the
-// number of parameters, n that of peers; sizes are payload, without framing.
+// number of parameters, n that of peers; sizes are payload, without the 64-byte header of a
+// message.
 #pragma once
 
 #include <string>

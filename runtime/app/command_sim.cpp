@@ -101,8 +101,7 @@ void export_model(const RunDir& dir, const Simulation& simulation, const PoolRes
     parents += (parents.empty() ? "" : ",") + peer.name + ":" + std::to_string(peer.counters.merges_applied);
     peers.push_back(peer.name);
   }
-  const Standardisation& input = simulation.input();
-  const std::string formula = "(byte / 255 - " + std::to_string(input.mean) + ") / " + std::to_string(input.deviation);
+  const std::string input = "byte / 255, row by row";
   write_safetensors(dir.prepare_exported_model(), simulation.layout(), weights,
                     {{"format", "pt"},
                      {"hearsay.run", base_name(dir.path())},
@@ -110,11 +109,11 @@ void export_model(const RunDir& dir, const Simulation& simulation, const PoolRes
                      {"hearsay.version", version_number()},
                      {"hearsay.samples", std::to_string(samples)},
                      {"hearsay.parents", parents},
-                     {"hearsay.input", formula}});
+                     {"hearsay.input", input}});
   Json j;
   j["rule"] = simulation.export_rule();
   j["peers"] = peers;
-  j["input"] = formula;
+  j["input"] = input;
   j["test_acc"] = result.test_acc_averaged_model;
   j["digest"] = kernels::digest(weights).hex();
   const std::string path = dir.exported_model();

@@ -196,19 +196,21 @@ std::optional<double> read_time(const std::string& flag, const std::string& text
   return seconds;
 }
 
-std::vector<std::string> read_chaos(const Reader& reader, const std::vector<std::string>& faults) {
-  if (faults.empty() || (faults.size() == 1 && faults.front() == kOff)) {
+// Every fault comes out as kind=value, however it was written.
+std::vector<std::string> read_chaos(const Reader& reader, const std::vector<std::string>& texts) {
+  if (texts.size() == 1 && texts.front() == kOff) {
     return {};
   }
-  for (const std::string& fault : faults) {
-    reader.read("chaos", [&fault](const std::string& flag, const std::string&) {
-      const Spec spec = parse_spec(flag, fault);
+  std::vector<std::string> faults;
+  for (const std::string& text : texts) {
+    faults.push_back(reader.read("chaos", [&text](const std::string& flag, const std::string&) {
+      const Spec spec = parse_spec(flag, text);
       reject_unknown(flag, spec, {}, 1);
       if (spec.values.empty() || !spec.modifiers.empty()) {
-        throw UsageError(flag + " '" + fault + "': write one fault, such as kill=p03@30%");
+        throw UsageError(flag + " '" + text + "': write one fault, such as kill=p03@30%");
       }
-      return 0;
-    });
+      return spec.name + "=" + spec.values.front();
+    }));
   }
   return faults;
 }

@@ -219,6 +219,7 @@ TEST_CASE("faults replace those of the layer below and are off by word", "[confi
   CHECK(typed_config(settings_of({"--chaos", "off"}, environment)).chaos.empty());
   CHECK(typed_config(settings_of({"--chaos", "slow=p03*4"}, environment)).chaos.size() == 1);
   CHECK(typed_config(settings_of({}, {{"HEARSAY_CHAOS", " ; "}})).chaos.empty());
+  CHECK(config_of({"--chaos", "slow:p03*4"}).chaos == std::vector<std::string>{"slow=p03*4"});
 }
 
 TEST_CASE("the folder of a data set may hold any character", "[config]") {

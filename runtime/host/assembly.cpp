@@ -2,6 +2,7 @@
 #include "runtime/host/assembly.hpp"
 
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -181,9 +182,10 @@ ScheduleKind build_schedule(const Spec& spec) {
 }
 
 std::uint32_t end_game_rounds(const Spec& spec) {
-  // `off`, or `rounds=R`, which the grammar reads as an argument without a name.
+  // `off`, or `rounds=R`, which the grammar reads as the name `rounds` with the value R.
   if (spec.name == "off") return 0;
-  const auto rounds = spec.arg("rounds");
+  std::optional<std::string> rounds;
+  if (spec.name == "rounds" && spec.values.size() == 1 && spec.args.empty()) rounds = spec.values.front();
   if (!rounds) throw UsageError("--end-game: expected off or rounds=R, not " + spec.text);
   const std::uint64_t count = parse_count("--end-game", *rounds);
   if (count < 1 || count > 1000) throw UsageError("--end-game: 1 to 1000 rounds, not " + *rounds);

@@ -231,7 +231,9 @@ std::vector<float> Simulation::exported_model() const {
     if (alive_[i]) models.push_back(peers_[i].trainer->weights());
   }
   if (config_.protocol.name == "local" && !models.empty()) models.resize(1);
-  return mean_weights(models);
+  std::vector<float> weights = mean_weights(models);
+  if (!weights.empty()) fold_into_first_layer(context_->input(), context_->model(), weights);
+  return weights;
 }
 
 Simulation::Sizes Simulation::sizes() const {

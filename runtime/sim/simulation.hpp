@@ -61,10 +61,10 @@ class Simulation {
   PoolResult run(EventSink& events, SimHooks hooks);
 
   const kernels::Layout& layout() const { return context_->model().layout(); }
-  const Standardisation& input() const { return context_->input(); }
   std::size_t threads() const { return lane_.workers(); }
   std::uint64_t data_digest() const { return data_digest_; }
-  // The model to use afterwards: mean of the live peers' final weights; with --protocol local the first live peer's.
+  // The model to use afterwards, for inputs byte / 255: mean of the live peers' final weights, with --protocol local
+  // the first live peer's. Empty when nobody is alive.
   std::vector<float> exported_model() const;
   std::string export_rule() const;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all peers of one process share when they train the same network: its shape, how bytes become inputs, and one
-// workspace a thread. Pixels are standardised with the mean and deviation of the whole training set, so that all
-// peers see the same numbers whatever they own; the pair is written into the exported model.
+// workspace a thread.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +9,9 @@
 #include <vector>
 
 #include "kernels/nn/mlp.hpp"
-#include "runtime/data/dataset.hpp"
+#include "runtime/train/standardisation.hpp"
 
 namespace hearsay::runtime {
-
-struct Standardisation {
-  double mean = 0.0, deviation = 1.0;  // of byte / 255 over all pixels of the training set
-};
-Standardisation standardise(const ImageSet& train);
 
 class NnContext {
  public:
@@ -35,7 +29,6 @@ class NnContext {
   kernels::Mlp model_;
   Standardisation input_;
   std::size_t max_batch_;
-  float scale_, shift_;
   std::vector<std::unique_ptr<kernels::MlpWorkspace<float>>> workspaces_;
 };
 

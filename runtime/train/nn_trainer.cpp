@@ -41,7 +41,10 @@ std::size_t NnTrainer::load_batch(std::size_t worker) {
     shuffle_.shuffle(order_);
     cursor_ = 0;
   }
-  const std::size_t count = std::min<std::size_t>(options_.batch, order_.size() - cursor_);
+  // Mini-batches of a pass differ by at most one example: a short last one would be the noisiest step of the epoch.
+  const std::size_t n = order_.size(), pass = (n + options_.batch - 1) / options_.batch;
+  const std::size_t index = cursor_ * pass / n;  // the batch that begins here
+  const std::size_t count = (n * (index + 1) + pass - 1) / pass - cursor_;
   batch_labels_.resize(count);
   for (std::size_t row = 0; row < count; ++row) {
     const std::uint32_t example = order_[cursor_ + row];

@@ -75,7 +75,7 @@ LineFit least_squares(std::span<const double> values) {
 }
 
 void ConvergenceMonitor::add_merge(double update_norm, double relative_displacement, double validation_loss) {
-  constexpr double kTiny = 1e-300;  // log of an exact zero would poison the window
+  constexpr double kTiny = 1e-12;  // equal models: the log of an exact zero would poison the window
   push(log_u_, std::log(std::max(update_norm, kTiny)), options_.window);
   push(log_r_, std::log(std::max(relative_displacement, kTiny)), options_.window);
   push(loss_, validation_loss, options_.window);

@@ -20,7 +20,8 @@ std::optional<Frame> Inbox::add(Frame frame) {
       return replaced;
     }
   }
-  if (frames_.size() >= limits::kInboxFrames) return frame;
+  const bool asked_for = frame.kind == FrameKind::reply || frame.kind == FrameKind::returned;
+  if (!asked_for && frames_.size() >= limits::kInboxFrames) return frame;
   frames_.push_back(std::move(frame));
   return std::nullopt;
 }

@@ -16,7 +16,8 @@ class Inbox {
   enum class Keep { newest, every };
   explicit Inbox(Keep keep) : keep_(keep) {}
 
-  // The frame that had to give way: an older one of the same sender, or `frame` itself when the box is full.
+  // The frame that had to give way: an older one of the same sender, or `frame` itself when the box is full. Answers
+  // and returned mass are always taken: there are at most as many as this peer has sent.
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
   bool empty() const noexcept { return frames_.empty(); }

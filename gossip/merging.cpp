@@ -41,7 +41,7 @@ void advance_clocks(const Frame& frame, double age_samples, PeerState& peer) {
 
 // Judges its own convergence after every merge and renews or withdraws its vote.
 void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn& turn) {
-  if (!peer.settings.until_converged) return;
+  if (!peer.settings.until_converged || peer.last_update_norm == 0.0) return;  // no block has ended yet
   peer.monitor.add_merge(peer.last_update_norm, evidence.relative_norm(), turn.model.probe(nullptr).loss);
   peer.votes.cast(peer.monitor.converged());
 }
@@ -89,6 +89,12 @@ Event received_event(const Frame& frame) {
   return event;
 }
 
+Event lost_event(PeerId who, const char* reason, const PeerState& peer) {
+  Event event("peer.lost");
+  event.add("who", peer_name(who)).add("reason", std::string(reason));
+  return std::move(event.add("last_seen_ns", peer.table.last_heard(who).count()));
+}
+
 Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer) {
   Frame frame;
   frame.kind = kind;
@@ -96,7 +102,7 @@ Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerSt
   frame.to = to;
   frame.seq = peer.next_seq++;
   frame.samples = peer.counters.samples;
-  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::kVoteEntries);
+  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   frame.values = std::move(values);
   return frame;
 }
@@ -108,7 +114,7 @@ Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const Peer
   frame.to = to;
   frame.answers = answers;
   frame.samples = peer.counters.samples;
-  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::kVoteEntries);
+  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   return frame;
 }
 

@@ -21,6 +21,8 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
 // Log lines of weights on their way.
 Event sent_event(const Frame& frame);
 Event received_event(const Frame& frame);
+// `peer` cannot reach `who` any more.
+Event lost_event(PeerId who, const char* reason, const PeerState& peer);
 // The sequence number, clock and votes that every outgoing frame with weights carries.
 Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer);
 

@@ -53,6 +53,10 @@ bool PeerTable::gone(PeerId peer) {
   return true;
 }
 
+void PeerTable::reopen_finished() {
+  for (const PeerId peer : in_state(State::finished)) move(peer, State::training);
+}
+
 std::vector<PeerId> PeerTable::in_state(State wanted) const {
   std::vector<PeerId> peers;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) {

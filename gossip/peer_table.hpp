@@ -28,6 +28,8 @@ class PeerTable {
   bool suspected(PeerId peer);           // true when that is news
   bool gone(PeerId peer);                // true when that is news
 
+  void reopen_finished();                // an end game begins: who has finished will finish once more
+
   std::size_t out_of_reach() const noexcept { return out_of_reach_; }  // suspected, gone or left
   // Nobody is left who may still train: everyone else has finished, left or is gone.
   bool all_settled() const noexcept { return unsettled_ == 0; }

@@ -43,11 +43,11 @@ struct ApplyGradient { double scale; };       // update with scale * gradient()
 struct Send { Frame frame; };
 struct SetTimer { Time at; std::uint64_t id; };
 struct Record { Event event; };
-struct TrainingEnded {};                      // weights are those of the run's result; an end game may follow
+struct EndGameBegins {};                      // the weights of the run's result are these; merges will change them
 struct Finish { std::string reason; bool alive; };  // the protocol will do nothing more
 }  // namespace action
 using Action = std::variant<action::Train, action::TrainGradient, action::ApplyGradient, action::Send,
-                            action::SetTimer, action::Record, action::TrainingEnded, action::Finish>;
+                            action::SetTimer, action::Record, action::EndGameBegins, action::Finish>;
 using Actions = std::vector<Action>;
 
 // What every protocol counts; summed into result.json.

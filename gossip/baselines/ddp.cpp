@@ -72,7 +72,14 @@ void Ddp::take_waiting(Time now, LocalModel& model, Actions& out) {
 void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out) {
   const std::uint32_t n = settings_.peers;
   const std::uint32_t due = (settings_.self.value + 2 * n - 1 - hops_) % n;
-  HS_CHECK(frame.slice == due);
+  if (frame.slice != due) {  // a slice before this one was lost: the ring cannot go on
+    Event fault("fault.seen");
+    fault.add("kind", std::string("slice lost")).add("who", peer_name(frame.from));
+    fault.add("detail", "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) + " was due");
+    out.push_back(action::Record{std::move(fault.add("action", std::string("waits for ever")))});
+    reducing_ = false;
+    return;
+  }
   const Range range = slice_range(model.size(), n, frame.slice);
   const auto own = model.gradient().subspan(range.begin, range.end - range.begin);
   const auto in = frame.values->span();
@@ -106,8 +113,10 @@ void Ddp::step_finished(Time now, Actions& out) {
   }
   if (!finite) {
     Event fault("fault.seen");
-    fault.add("kind", std::string("loss not finite")).add("who", peer_name(settings_.self));
-    fault.add("detail", "loss " + std::to_string(report_.loss) + " at step " + std::to_string(counters_.steps));
+    const bool own = std::isnan(own_examples_);
+    fault.add("kind", std::string(own ? "loss not finite" : "a partner's loss not finite"));
+    fault.add("who", peer_name(settings_.self));
+    fault.add("detail", "own loss " + std::to_string(report_.loss) + " at step " + std::to_string(counters_.steps));
     out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
     return finish("diverged", false, out);
   }
@@ -118,7 +127,6 @@ void Ddp::step_finished(Time now, Actions& out) {
 }
 
 void Ddp::finish(const std::string& reason, bool alive, Actions& out) {
-  if (alive) out.push_back(action::TrainingEnded{});
   Event left("peer.left");
   out.push_back(action::Record{std::move(left.add("reason", reason))});
   out.push_back(action::Finish{reason, alive});

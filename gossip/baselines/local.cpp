@@ -42,7 +42,6 @@ void Local::step_done(const StepReport& report, Time now, Actions& out) {
 
 void Local::finish(const std::string& reason, bool alive, Actions& out) {
   counters_.longest_gap_samples = counters_.samples;
-  if (alive) out.push_back(action::TrainingEnded{});
   Event left("peer.left");
   out.push_back(action::Record{std::move(left.add("reason", reason))});
   out.push_back(action::Finish{reason, alive});

@@ -112,6 +112,7 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   peer_.counters.merges_skipped += merges_due_;
   merges_due_ = 1;
   burst_.clear();
+  last_started_.reset();
   if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
   start_due_merges(turn);
   drain("finished", turn);
@@ -131,27 +132,34 @@ void GossipPeer::end_block(Turn& turn) {
 // Merges of one boundary follow each other: each starts once the answer to the one before has been applied. Started
 // together they would all answer to the same snapshot, and two or more displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
-  while (merges_due_ > 0 && exchange_->unanswered() == 0) {
+  while (merges_due_ > 0 && !(last_started_ && exchange_->awaits(*last_started_))) {
     --merges_due_;
-    start_merge(turn);
+    last_started_ = start_merge(turn);
   }
 }
 
-void GossipPeer::start_merge(Turn& turn) {
-  const auto excluded = [&](PeerId peer) {
-    return !peer_.table.may_merge(peer) || std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
-  };
-  const auto choice = selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
-                                       peer_.table.out_of_reach() + burst_.size());
+std::optional<std::uint64_t> GossipPeer::start_merge(Turn& turn) {
+  const auto choice = choose_partner();
   if (!choice) {
     ++peer_.counters.merges_skipped;  // nobody to merge with: training goes on
-    return;
+    return std::nullopt;
   }
   Event chosen("partner.chosen");
   chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
   turn.record(std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
   burst_.push_back(choice->partner);
-  ++(exchange_->start(choice->partner, peer_, turn) ? peer_.counters.merges_started : peer_.counters.merges_skipped);
+  const auto seq = exchange_->start(choice->partner, peer_, turn);
+  ++(seq ? peer_.counters.merges_started : peer_.counters.merges_skipped);
+  return seq;
+}
+
+std::optional<Choice> GossipPeer::choose_partner() {
+  const auto in_burst = [&](PeerId peer) { return std::find(burst_.begin(), burst_.end(), peer) != burst_.end(); };
+  const auto excluded = [&](PeerId peer) { return !peer_.table.may_merge(peer) || in_burst(peer); };
+  const auto in_reach = std::count_if(burst_.begin(), burst_.end(), [&](PeerId p) { return peer_.table.may_merge(p); });
+  // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
+  return selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
+                          peer_.table.out_of_reach() + static_cast<std::size_t>(in_reach));
 }
 
 bool GossipPeer::answered() const {
@@ -181,18 +189,18 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
     turn.record(fault("partner back", frame.from, "a frame arrived", "counts again"));
   }
   peer_.votes.learn(frame.votes);
-  if (frame.end_game && phase_ == Phase::lingering) enter_end_game(turn);
+  if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0) enter_end_game(turn);
   switch (frame.kind) {
     case FrameKind::ping: return answer_ping(frame.from, turn);
     case FrameKind::pong: return;
     case FrameKind::chunk: return;  // belongs to baselines
     case FrameKind::finished:
-      peer_.table.finished(frame.from);
+      if (phase_ < Phase::end_game || frame.end_game) peer_.table.finished(frame.from);
       if (frame.converged && peer_.settings.until_converged && !stop_reason_) stop_reason_ = "converged";
       return progress_when_answered(turn);
     case FrameKind::left:
       peer_.table.left(frame.from);
-      exchange_->partner_down(frame.from, peer_, turn);
+      partner_down(frame.from, turn);
       return progress_when_answered(turn);
     default: return accept_weights(frame, turn);
   }
@@ -200,11 +208,7 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
 
 // Whoever has finished says so again: the notice may have been lost.
 void GossipPeer::answer_ping(PeerId who, Turn& turn) {
-  const bool finished = phase_ == Phase::lingering;
-  Frame frame = control_frame(finished ? FrameKind::finished : FrameKind::pong, who, 0, peer_);
-  frame.converged = finished && finish_reason_ == "converged";
-  frame.end_game = finished && end_game_done_;
-  turn.send(std::move(frame));
+  turn.send(is_lingering() ? finished_frame(who) : control_frame(FrameKind::pong, who, 0, peer_));
 }
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {
@@ -220,7 +224,8 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
     decided.add("from", peer_name(sender)).add("seq", integer(refused->seq));
     decided.add("verdict", std::string("refuse")).add("alpha", 0.0);
     turn.record(std::move(decided.add("reason", std::string("superseded or inbox full"))));
-    exchange_->refuse(std::move(*refused), peer_, turn);
+    Exchange& exchange = exchange_for(*refused);
+    exchange.refuse(std::move(*refused), peer_, turn);
   }
 }
 
@@ -230,7 +235,10 @@ Exchange& GossipPeer::exchange_for(const Frame& frame) {
 }
 
 void GossipPeer::serve_inbox(Turn& turn) {
-  while (auto frame = inbox_.take()) exchange_->receive(std::move(*frame), peer_, turn);
+  while (auto frame = inbox_.take()) {
+    Exchange& exchange = exchange_for(*frame);
+    exchange.receive(std::move(*frame), peer_, turn);
+  }
   check_votes(turn);
 }
 
@@ -250,15 +258,14 @@ void GossipPeer::check_votes(Turn&) {
 }
 
 void GossipPeer::handle(const input::PeerDown& down, Turn& turn) {
-  if (peer_.table.gone(down.who)) {
-    Event lost("peer.lost");
-    lost.add("who", peer_name(down.who)).add("reason", std::string("connection lost"));
-    turn.record(std::move(lost.add("last_seen_ns", integer(static_cast<std::uint64_t>(
-                                                       peer_.table.last_heard(down.who).count())))));
-  }
-  exchange_->partner_down(down.who, peer_, turn);
-  if (end_exchange_) end_exchange_->partner_down(down.who, peer_, turn);
+  if (peer_.table.gone(down.who)) turn.record(lost_event(down.who, "connection lost", peer_));
+  partner_down(down.who, turn);
   progress_when_answered(turn);
+}
+
+void GossipPeer::partner_down(PeerId who, Turn& turn) {
+  exchange_->partner_down(who, peer_, turn);
+  if (end_exchange_) end_exchange_->partner_down(who, peer_, turn);
 }
 
 void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
@@ -270,7 +277,13 @@ void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
 
 void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
   if (!stop_reason_) stop_reason_ = stop.reason;
-  if (phase_ == Phase::waiting) drain(*stop_reason_, turn);
+  switch (phase_) {
+    case Phase::waiting: return drain(*stop_reason_, turn);
+    case Phase::end_game: rounds_left_ = 0; return;
+    case Phase::lingering:
+    case Phase::last_lingering: return leave(turn);
+    default: return;  // training and draining stop by themselves
+  }
 }
 
 // ---- the end -------------------------------------------------------------------------------------------------------
@@ -294,7 +307,8 @@ void GossipPeer::progress_when_answered(Turn& turn) {
       check_votes(turn);
       return stop_reason_ ? drain(*stop_reason_, turn) : train_block(turn);
     case Phase::draining: return announce_finished(turn);
-    case Phase::lingering: return linger(turn);
+    case Phase::lingering:
+    case Phase::last_lingering: return linger(turn);
     case Phase::end_game: return end_game_round(turn);
     case Phase::training:
     case Phase::done: return;
@@ -302,27 +316,31 @@ void GossipPeer::progress_when_answered(Turn& turn) {
 }
 
 void GossipPeer::announce_finished(Turn& turn) {
-  phase_ = Phase::lingering;
+  phase_ = phase_ == Phase::end_game ? Phase::last_lingering : Phase::lingering;
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
     if (PeerId(i) == peer_.settings.self || peer_.table.state(PeerId(i)) == PeerTable::State::left) continue;
-    Frame frame = control_frame(FrameKind::finished, PeerId(i), 0, peer_);
-    frame.converged = finish_reason_ == "converged";
-    frame.end_game = end_game_done_;
-    turn.send(std::move(frame));
+    turn.send(finished_frame(PeerId(i)));
   }
   lingering_since_ = turn.now;
   turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
   linger(turn);
 }
 
+Frame GossipPeer::finished_frame(PeerId to) const {
+  Frame frame = control_frame(FrameKind::finished, to, 0, peer_);
+  frame.converged = finish_reason_ == "converged";
+  frame.end_game = phase_ == Phase::last_lingering;
+  return frame;
+}
+
 void GossipPeer::linger(Turn& turn) {
   if (!peer_.table.all_settled()) return;
-  if (peer_.settings.end_game_rounds > 0 && !end_game_done_) return enter_end_game(turn);
+  if (phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0) return enter_end_game(turn);
   leave(turn);
 }
 
 void GossipPeer::look_for_the_silent(Turn& turn) {
-  if (phase_ != Phase::lingering) return;
+  if (!is_lingering()) return;
   auto silent = peer_.table.in_state(PeerTable::State::training);
   const auto suspected = peer_.table.in_state(PeerTable::State::suspected);
   silent.insert(silent.end(), suspected.begin(), suspected.end());
@@ -332,10 +350,7 @@ void GossipPeer::look_for_the_silent(Turn& turn) {
       turn.send(control_frame(FrameKind::ping, peer, 0, peer_));
       continue;
     }
-    peer_.table.gone(peer);
-    Event lost("peer.lost");
-    lost.add("who", peer_name(peer)).add("reason", std::string("silent"));
-    turn.record(std::move(lost.add("last_seen_ns", peer_.table.last_heard(peer).count())));
+    if (peer_.table.gone(peer)) turn.record(lost_event(peer, "silent", peer_));
   }
   turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
   linger(turn);
@@ -344,40 +359,37 @@ void GossipPeer::look_for_the_silent(Turn& turn) {
 // 2 ceil(log2 n) or so symmetric merges at alpha = 1/2 without training: pulls the models together for export.
 void GossipPeer::enter_end_game(Turn& turn) {
   phase_ = Phase::end_game;
-  turn.out.push_back(action::TrainingEnded{});
-  training_ended_ = true;
+  turn.out.push_back(action::EndGameBegins{});
   peer_.settings.policy = std::make_shared<const merge::Policy>(
       std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
       std::vector<std::unique_ptr<merge::Modifier>>{});
   rounds_left_ = peer_.settings.end_game_rounds;
   peer_.settings.until_converged = false;
-  for (const PeerId peer : peer_.table.in_state(PeerTable::State::finished)) {  // they finish a second time
-    peer_.table.gone(peer);
-    peer_.table.heard(peer, turn.now);
-  }
+  peer_.table.reopen_finished();
   end_game_round(turn);
 }
 
 void GossipPeer::end_game_round(Turn& turn) {
-  if (rounds_left_ == 0) {
-    end_game_done_ = true;
-    return announce_finished(turn);
-  }
-  --rounds_left_;
   burst_.clear();
-  const auto excluded = [&](PeerId peer) { return !peer_.table.may_merge(peer); };
-  const auto choice = selector_.choose(peer_.counters.merges_started, excluded, peer_.table.out_of_reach());
-  if (!choice) return end_game_round(turn);
-  ++peer_.counters.merges_started;
-  const std::size_t first_new = turn.out.size();
-  (end_exchange_ ? *end_exchange_ : *exchange_).start(choice->partner, peer_, turn);
-  for (std::size_t i = first_new; i < turn.out.size(); ++i) {
-    if (auto* send = std::get_if<action::Send>(&turn.out[i])) send->frame.end_game = true;
+  while (rounds_left_ > 0) {
+    --rounds_left_;
+    const auto choice = choose_partner();
+    if (!choice) {
+      ++peer_.counters.merges_skipped;
+      continue;
+    }
+    ++peer_.counters.merges_started;
+    const std::size_t first_new = turn.out.size();
+    (end_exchange_ ? *end_exchange_ : *exchange_).start(choice->partner, peer_, turn);
+    for (std::size_t i = first_new; i < turn.out.size(); ++i) {
+      if (auto* send = std::get_if<action::Send>(&turn.out[i])) send->frame.end_game = true;
+    }
+    return;  // the next round follows the answer
   }
+  announce_finished(turn);
 }
 
 void GossipPeer::leave(Turn& turn) {
-  if (!training_ended_) turn.out.push_back(action::TrainingEnded{});
   Event left("peer.left");
   turn.record(std::move(left.add("reason", finish_reason_)));
   turn.out.push_back(action::Finish{finish_reason_, true});

@@ -3,7 +3,7 @@
 // At every mini-batch boundary it first applies what has arrived, then does what is due. After its last epoch it goes
 // on answering until everyone it can reach has finished too (interface, "End of a run").
 //
-//   training -> (waiting) -> draining -> lingering -> (end game -> lingering) -> done
+//   training -> (waiting) -> draining -> lingering -> (end game -> last lingering) -> done
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class GossipPeer final : public Protocol {
   void for_each_waiting(const std::function<void(const Frame&)>& visit) const override { inbox_.for_each(visit); }
 
  private:
-  enum class Phase { training, waiting, draining, lingering, end_game, done };
+  enum class Phase { training, waiting, draining, lingering, end_game, last_lingering, done };
 
   struct Block {  // accumulators of the block in progress
     std::uint64_t steps_left = 0, steps = 0, samples = 0, correct = 0;
@@ -46,7 +46,8 @@ class GossipPeer final : public Protocol {
   void end_block(Turn& turn);
   void train_block(Turn& turn);
   void start_due_merges(Turn& turn);
-  void start_merge(Turn& turn);
+  std::optional<std::uint64_t> start_merge(Turn& turn);  // sequence number, or nothing when skipped
+  std::optional<Choice> choose_partner();
   bool answered() const;            // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
   void diverged(const StepReport& report, Turn& turn);
@@ -54,9 +55,11 @@ class GossipPeer final : public Protocol {
   void accept_weights(Frame frame, Turn& turn);
   void answer_ping(PeerId who, Turn& turn);
   void check_votes(Turn& turn);
+  void partner_down(PeerId who, Turn& turn);
   void drain(std::string reason, Turn& turn);
   void progress_when_answered(Turn& turn);
   void announce_finished(Turn& turn);
+  Frame finished_frame(PeerId to) const;
   void linger(Turn& turn);
   void look_for_the_silent(Turn& turn);
   void enter_end_game(Turn& turn);
@@ -64,6 +67,7 @@ class GossipPeer final : public Protocol {
   void leave(Turn& turn);
   Exchange& exchange_for(const Frame& frame);
   bool at_boundary() const { return phase_ != Phase::training; }
+  bool is_lingering() const { return phase_ == Phase::lingering || phase_ == Phase::last_lingering; }
 
   PeerState peer_;
   Blocks blocks_;
@@ -75,12 +79,12 @@ class GossipPeer final : public Protocol {
   Block block_;
   std::vector<PeerId> burst_;               // partners of this boundary's merges so far
   std::size_t merges_due_ = 0;              // merges of this boundary still to be started
+  std::optional<std::uint64_t> last_started_;  // the newest of them
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;
   std::uint32_t rounds_left_ = 0;
   Time lingering_since_{0};                 // silence counts from here at the earliest
-  bool end_game_done_ = false, training_ended_ = false;
 };
 
 }  // namespace hearsay::gossip

@@ -5,31 +5,31 @@
 #include <utility>
 
 #include "gossip/merging.hpp"
-#include "gossip/protocols/exchange.hpp"
 #include "gossip/protocols/pending.hpp"
 
 namespace hearsay::gossip {
 namespace {
 
-class Pairwise final : public Exchange {
+class Pairwise final : public PendingExchange {
  public:
   Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
-  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    if (pending_.full()) return false;
+  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
+    if (full()) return std::nullopt;
     merge::SnapshotRef mine = turn.model.snapshot();
     Frame request = weights_frame(FrameKind::request, partner, mine, peer);
     turn.record(sent_event(request));
-    pending_.add(request.seq, {partner, std::move(mine), turn.now}, turn);
+    await(request.seq, {partner, std::move(mine), turn.now}, turn);
+    const std::uint64_t seq = request.seq;
     turn.send(std::move(request));
-    return true;
+    return seq;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
     switch (frame.kind) {
       case FrameKind::request: return serve(frame, peer, turn);
       case FrameKind::reply: return conclude(frame, peer, turn);
-      case FrameKind::busy: pending_.answer(frame.answers, frame.from, turn.now); return;
+      case FrameKind::busy: answer(frame.answers, frame.from, turn.now); return;
       default: return;  // another exchange kind's frame
     }
   }
@@ -37,13 +37,6 @@ class Pairwise final : public Exchange {
   void refuse(Frame frame, PeerState& peer, Turn& turn) override {
     if (frame.kind == FrameKind::request) turn.send(control_frame(FrameKind::busy, frame.from, frame.seq, peer));
   }
-
-  void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) override {
-    if (const auto entry = pending_.expire(seq)) give_up(*entry, seq, peer, turn);
-  }
-
-  void partner_down(PeerId who, PeerState&, Turn&) override { pending_.drop(who); }
-  std::size_t unanswered() const override { return pending_.size(); }
 
  private:
   void serve(const Frame& request, PeerState& peer, Turn& turn) {
@@ -58,7 +51,7 @@ class Pairwise final : public Exchange {
   }
 
   void conclude(const Frame& reply, PeerState& peer, Turn& turn) {
-    const auto entry = pending_.answer(reply.answers, reply.from, turn.now);
+    const auto entry = answer(reply.answers, reply.from, turn.now);
     if (!entry) {  // given up before, or never asked
       Event late("fault.seen");
       late.add("kind", std::string("late reply")).add("who", peer_name(reply.from));
@@ -69,8 +62,6 @@ class Pairwise final : public Exchange {
     if (peer.settings.policy->symmetric()) request.fixed_alpha = reply.alpha;
     merge_in(request, peer, turn);
   }
-
-  Pending pending_;
 };
 
 }  // namespace

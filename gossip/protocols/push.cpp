@@ -4,30 +4,30 @@
 #include <utility>
 
 #include "gossip/merging.hpp"
-#include "gossip/protocols/exchange.hpp"
 #include "gossip/protocols/pending.hpp"
 
 namespace hearsay::gossip {
 namespace {
 
-class Push final : public Exchange {
+class Push final : public PendingExchange {
  public:
   explicit Push(bool wait) : wait_(wait) {}
 
   Inbox::Keep keep() const override { return Inbox::Keep::newest; }
 
-  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    if (pending_.full()) return false;
+  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
+    if (full()) return std::nullopt;
     Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
     frame.wants_ack = wait_;
     turn.record(sent_event(frame));
-    if (wait_) pending_.add(frame.seq, {partner, nullptr, turn.now}, turn);
+    if (wait_) await(frame.seq, {partner, nullptr, turn.now}, turn);
+    const std::uint64_t seq = frame.seq;
     turn.send(std::move(frame));
-    return true;
+    return seq;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
-    if (frame.kind == FrameKind::ack) pending_.answer(frame.answers, frame.from, turn.now);
+    if (frame.kind == FrameKind::ack) answer(frame.answers, frame.from, turn.now);
     if (frame.kind != FrameKind::push) return;
     merge_in({frame, nullptr, std::nullopt}, peer, turn);
     acknowledge(frame, peer, turn);
@@ -35,16 +35,8 @@ class Push final : public Exchange {
 
   void refuse(Frame frame, PeerState& peer, Turn& turn) override { acknowledge(frame, peer, turn); }
 
-  void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) override {
-    if (const auto entry = pending_.expire(seq)) give_up(*entry, seq, peer, turn);
-  }
-
-  void partner_down(PeerId who, PeerState&, Turn&) override { pending_.drop(who); }
-  std::size_t unanswered() const override { return pending_.size(); }
-
  private:
   bool wait_;
-  Pending pending_;
 };
 
 }  // namespace

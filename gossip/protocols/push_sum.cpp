@@ -6,34 +6,34 @@
 #include <utility>
 
 #include "gossip/merging.hpp"
-#include "gossip/protocols/exchange.hpp"
 #include "gossip/protocols/pending.hpp"
 
 namespace hearsay::gossip {
 namespace {
 
-class PushSum final : public Exchange {
+class PushSum final : public PendingExchange {
  public:
   explicit PushSum(bool wait) : wait_(wait) {}
 
   Inbox::Keep keep() const override { return Inbox::Keep::every; }  // a frame replaced would be mass lost
 
-  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
+  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
     double& mass = peer.counters.mass;
     // A peer that only sends would run out of mass: it waits until it has received some.
-    if (mass < 1.0 / (64.0 * peer.settings.peers) || pending_.full()) return false;
+    if (mass < 1.0 / (64.0 * peer.settings.peers) || full()) return std::nullopt;
     mass *= 0.5;
     Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
     frame.mass = mass;
     frame.wants_ack = wait_;
     turn.record(sent_event(frame));
-    if (wait_) pending_.add(frame.seq, {partner, nullptr, turn.now}, turn);
+    if (wait_) await(frame.seq, {partner, nullptr, turn.now}, turn);
+    const std::uint64_t seq = frame.seq;
     turn.send(std::move(frame));
-    return true;
+    return seq;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
-    if (frame.kind == FrameKind::ack) pending_.answer(frame.answers, frame.from, turn.now);
+    if (frame.kind == FrameKind::ack) answer(frame.answers, frame.from, turn.now);
     if (frame.kind != FrameKind::push && frame.kind != FrameKind::returned) return;
     double& mass = peer.counters.mass;
     const double alpha = frame.mass / (mass + frame.mass);
@@ -53,16 +53,8 @@ class PushSum final : public Exchange {
     turn.send(std::move(back));
   }
 
-  void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) override {
-    if (const auto entry = pending_.expire(seq)) give_up(*entry, seq, peer, turn);
-  }
-
-  void partner_down(PeerId who, PeerState&, Turn&) override { pending_.drop(who); }
-  std::size_t unanswered() const override { return pending_.size(); }
-
  private:
   bool wait_;
-  Pending pending_;
 };
 
 }  // namespace

@@ -146,8 +146,8 @@ gossip::BlockPlan build_block_plan(const Spec& spec) {
   reject_unknown("--merge-every", spec, {"mode"}, 0);
   gossip::BlockPlan plan;
   plan.lambda = parse_number("--merge-every", spec.name);
-  if (!(plan.lambda > 0.0 && plan.lambda <= 1e6)) {
-    throw UsageError("--merge-every: the mean number of epochs between merges must be above 0, not " + spec.name);
+  if (!(plan.lambda >= 1e-6 && plan.lambda <= 1e4)) {
+    throw UsageError("--merge-every: the mean number of epochs between merges lies between 1e-6 and 1e4, not " + spec.name);
   }
   const std::string mode = spec.arg("mode").value_or(plan.lambda >= 1.0 ? "literal" : "steps");
   if (mode == "literal") plan.mode = gossip::BlockMode::literal;
@@ -155,6 +155,9 @@ gossip::BlockPlan build_block_plan(const Spec& spec) {
   else if (mode == "shifted") plan.mode = gossip::BlockMode::shifted;
   else if (mode == "steps") plan.mode = gossip::BlockMode::steps;
   else throw_unknown("mode", mode, {"literal", "truncated", "shifted", "steps"});
+  if (plan.lambda < 0.01 && mode == "truncated") {  // one draw in 1 / lambda is not redrawn
+    throw UsageError("--merge-every: mode=truncated needs at least 0.01 epochs; use mode=steps below that");
+  }
   if (plan.lambda < 1.0 && (mode == "literal" || mode == "shifted")) {
     throw UsageError("--merge-every: mode=" + mode + " needs at least 1 epoch; use mode=steps below that");
   }

@@ -49,17 +49,31 @@ TimedPeer split_timed(const std::string& fault, const std::string& text) {
   return timed;
 }
 
-std::vector<PeerId> draw_peers(std::uint64_t count, std::uint32_t peers, std::uint64_t seed) {
-  std::vector<std::uint32_t> ids(peers);
-  std::iota(ids.begin(), ids.end(), 0u);
-  kernels::Rng rng = kernels::Rng::stream(seed, "chaos");
-  rng.shuffle(ids);
-  std::vector<PeerId> drawn;
-  for (std::uint64_t i = 0; i < count; ++i) drawn.push_back(PeerId(ids[i]));
-  return drawn;
-}
+// Peers in the order in which counted faults take them: no peer twice, whatever the faults.
+class Lottery {
+ public:
+  Lottery(std::uint32_t peers, std::uint64_t seed) : ids_(peers) {
+    std::iota(ids_.begin(), ids_.end(), 0u);
+    kernels::Rng rng = kernels::Rng::stream(seed, "chaos");
+    rng.shuffle(ids_);
+  }
+  std::vector<PeerId> draw(const std::string& fault, std::uint64_t count) {
+    if (count < 1 || count > ids_.size()) {
+      malformed(fault, "1 to " + std::to_string(ids_.size()) + " peers (those not drawn by faults before it)");
+    }
+    std::vector<PeerId> drawn;
+    for (; count > 0; --count) {
+      drawn.push_back(PeerId(ids_.back()));
+      ids_.pop_back();
+    }
+    return drawn;
+  }
 
-Fault parse_fault(const std::string& text, std::uint32_t peers, std::uint64_t seed) {
+ private:
+  std::vector<std::uint32_t> ids_;
+};
+
+Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) malformed(text, "kind=..., such as slow=p03*4");
   const std::string kind = text.substr(0, equals), rest = text.substr(equals + 1);
@@ -87,13 +101,14 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, std::uint64_t se
   fault.from = timed.from;
   fault.to = timed.to;
   if (kind == "kill" && !timed.peer.empty() && timed.peer[0] != 'p') {
-    const std::uint64_t count = parse_count("--chaos", timed.peer);
-    if (count < 1 || count > peers) malformed(text, "1 to " + std::to_string(peers) + " peers to kill");
-    fault.peers = draw_peers(count, peers, seed);
+    fault.peers = lottery.draw(text, parse_count("--chaos", timed.peer));
   } else {
     fault.peers = {parse_peer(text, timed.peer, peers)};
   }
   fault.kind = kind == "kill" ? Fault::Kind::kill : kind == "stall" ? Fault::Kind::stall : Fault::Kind::partition;
+  if (fault.to && fault.to->is_share == fault.from->is_share && fault.to->value <= fault.from->value) {
+    malformed(text, "an end after the beginning");
+  }
   if (fault.kind == Fault::Kind::kill && fault.to) malformed(text, "one time: a killed peer stays dead");
   if (fault.kind == Fault::Kind::stall && !fault.to) malformed(text, "an end, such as stall=p02@10%..20%");
   return fault;
@@ -103,7 +118,8 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, std::uint64_t se
 
 std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers, std::uint64_t seed) {
   std::vector<Fault> faults;
-  for (const std::string& text : chaos) faults.push_back(parse_fault(text, peers, seed));
+  Lottery lottery(peers, seed);
+  for (const std::string& text : chaos) faults.push_back(parse_fault(text, peers, lottery));
   return faults;
 }
 
@@ -159,7 +175,7 @@ std::vector<gossip::Time> FaultSchedule::wake_up_times() const {
 }
 
 bool FaultSchedule::loses(PeerId from, PeerId to) {
-  if (cut_[from.value] > 0 || cut_[to.value] > 0) return true;
+  if (parted(from, to)) return true;
   return drop_share_ > 0.0 && rng_.uniform() < drop_share_;
 }
 

@@ -48,6 +48,7 @@ class FaultSchedule {
   std::vector<gossip::Time> wake_up_times() const;  // faults given in seconds need a look at these instants
 
   bool stalled(kernels::PeerId peer) const { return stalled_[peer.value] > 0; }
+  bool parted(kernels::PeerId a, kernels::PeerId b) const { return cut_[a.value] > 0 || cut_[b.value] > 0; }
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   std::vector<std::string> never_fired() const;
 

@@ -32,12 +32,17 @@ TEST_CASE("counted kills draw that many different peers from the seed") {
   CHECK(draw(1).size() == 3);
   CHECK(draw(1) == draw(1));
   CHECK(draw(1) != draw(2));
+  const auto both = parse_faults({"kill=3@30%", "kill=5@60%"}, 8, 1);
+  for (const PeerId first : both[0].peers) {
+    for (const PeerId second : both[1].peers) CHECK(first != second);
+  }
+  CHECK_THROWS_AS(parse_faults({"kill=4@30%", "kill=5@60%"}, 8, 1), hearsay::kernels::UsageError);
   CHECK(parse_faults({"kill=p07@30%"}, 8, 1).front().peers == std::vector<PeerId>{PeerId(7)});
 }
 
 TEST_CASE("what cannot be read is refused") {
   for (const char* bad : {"kill=p09@30%", "kill=9@30%", "kill=p01", "slow=p01", "slow=p01*0", "slow=p01*x", "stall=p01@10%",
-                          "drop=200%", "boom=1", "kill=p01@10%..20%", "", "kill=", "slow=*4", "partition=x@5s"}) {
+                          "drop=200%", "boom=1", "kill=p01@10%..20%", "", "kill=", "slow=*4", "partition=x@5s", "stall=p02@60%..20%"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_faults({bad}, 8, 1), hearsay::kernels::UsageError);
   }

@@ -15,6 +15,7 @@ using gossip::Time;
 using kernels::PeerId;
 
 constexpr std::uint64_t kStepsPerProgressCall = 64;
+constexpr std::uint64_t kEventsPerSignalCheck = 256;
 constexpr double kTargetCheckEpochs = 0.25;
 constexpr double kLossSmoothing = 0.05;
 
@@ -49,6 +50,10 @@ SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& l
   }
 }
 
+SimHost::~SimHost() {
+  for (Running& peer : running_) lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
+}
+
 SimOutcome SimHost::run() {
   for (std::uint32_t i = 0; i < peers_.size(); ++i) heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
   for (const Time at : faults_.wake_up_times()) heap_.push(at, {What::fault_check, {}, {}, 0, nullptr});
@@ -60,12 +65,17 @@ SimOutcome SimHost::run() {
     auto [now, event] = heap_.pop();
     outcome_.virtual_time = now;
     dispatch(now, std::move(event));
+    if (++events_seen_ % kEventsPerSignalCheck == 0 && hooks_.interrupted && hooks_.interrupted()) {
+      stop_all(now, "interrupted");
+    }
     if (after_event) after_event(now);
   }
-  for (Running& peer : running_) lane_.wait(peer.job);  // of killed peers
+  for (Running& peer : running_) lane_.wait(peer.job);
   outcome_.stuck = live_ > 0 && !abandoned_;
   outcome_.faults_never_fired = faults_.never_fired();
-  for (std::uint32_t i = 0; i < peers_.size(); ++i) outcome_.peers[i].alive &= !running_[i].dead;
+  for (std::uint32_t i = 0; i < peers_.size(); ++i) {
+    if (!running_[i].dead && !running_[i].finished) outcome_.peers[i].reason = "did not stop in time";
+  }
   return std::move(outcome_);
 }
 
@@ -131,7 +141,7 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
     heap_.push(timer->at, {What::timer, peer, {}, timer->id, nullptr});
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
-  } else if (std::holds_alternative<act::TrainingEnded>(action)) {
+  } else if (std::holds_alternative<act::EndGameBegins>(action)) {
     const auto weights = peers_[peer.value].trainer->weights();
     outcome_.peers[peer.value].before_end_game.assign(weights.begin(), weights.end());
   } else if (const auto* end = std::get_if<act::Finish>(&action)) {
@@ -161,7 +171,6 @@ void SimHost::step_done(PeerId id, Time now) {
   check_target(now);
   if (++steps_ % kStepsPerProgressCall != 0) return;
   if (hooks_.progress) hooks_.progress([&] { return progress(now); });
-  if (hooks_.interrupted && hooks_.interrupted()) stop_all(now, "interrupted");
 }
 
 void SimHost::send(Time now, gossip::Frame frame) {
@@ -193,8 +202,8 @@ void SimHost::finish(PeerId id, Time now, const gossip::action::Finish& action) 
 
 void SimHost::kill(PeerId id, Time now) {
   Running& peer = running_[id.value];
-  if (peer.dead) return;
-  if (!peer.finished) --live_;
+  if (peer.dead || peer.finished) return;
+  --live_;
   peer.dead = true;
   peer.frozen.clear();
   progress_steps_ -= std::min(progress_steps_, peers_[id.value].protocol->counters().steps);
@@ -202,7 +211,7 @@ void SimHost::kill(PeerId id, Time now) {
   outcome_.peers[id.value].reason = "killed";
   outcome_.peers[id.value].ended = now;
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {  // their connections break, unless a partition hides it
-    if (PeerId(i) == id || faults_.loses(id, PeerId(i))) continue;
+    if (PeerId(i) == id || faults_.parted(id, PeerId(i))) continue;
     heap_.push(now + options_.network.latency, {What::peer_down, PeerId(i), id, 0, nullptr});
   }
   if (hooks_.notice) hooks_.notice(now, names_[id.value] + " killed; " + std::to_string(live_) + " go on");
@@ -240,7 +249,7 @@ void SimHost::check_target(Time now) {
   double sum = 0.0;
   std::size_t count = 0;
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
-    if (running_[i].dead) continue;
+    if (running_[i].dead || (running_[i].finished && !outcome_.peers[i].alive)) continue;
     lane_.wait(running_[i].job);  // the mini-batch in flight counts as done
     const Evaluation result = hooks_.evaluate(PeerId(i), peers_[i].trainer->weights(), 0);
     running_[i].last_accuracy = result.accuracy;
@@ -264,7 +273,7 @@ void SimHost::evaluate_if_due(PeerId id, Time now) {
   const double epochs = static_cast<double>(peers_[id.value].protocol->counters().steps) /
                         static_cast<double>(peers_[id.value].trainer->steps_per_epoch());
   if (epochs + 1e-9 < peer.next_eval) return;
-  while (peer.next_eval <= epochs + 1e-9) peer.next_eval += options_.eval_every_epochs;
+  peer.next_eval = (std::floor(epochs / options_.eval_every_epochs + 1e-9) + 1.0) * options_.eval_every_epochs;
   const Evaluation result = hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
   peer.last_accuracy = result.accuracy;
   gossip::Event event("eval.finished");

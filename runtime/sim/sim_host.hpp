@@ -83,6 +83,9 @@ struct SimHooks {
 class SimHost {
  public:
   SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events, SimHooks hooks);
+  ~SimHost();
+  SimHost(const SimHost&) = delete;
+  SimHost& operator=(const SimHost&) = delete;
   SimOutcome run();
 
   // Visits frames that have not arrived: for invariants that count them (push-sum's mass).
@@ -139,7 +142,7 @@ class SimHost {
   SimOutcome outcome_;
   std::size_t live_ = 0;        // neither dead nor finished
   double next_target_check_ = 0.25;  // epochs of mean progress
-  std::uint64_t steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;
+  std::uint64_t events_seen_ = 0, steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;
   bool stopping_ = false, deadline_set_ = false, abandoned_ = false;
 };
 

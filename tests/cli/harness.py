@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test of the command line needs: a folder of its own, a known environment, the binary."""
+"""What every test here needs: a folder of its own, a known environment, the binary."""
 
 import json
 import os
@@ -133,7 +133,7 @@ class CliTest(unittest.TestCase):
 
 
 def main():
-    """usage: FILE HEARSAY [unittest options]; or the binary in the environment as HEARSAY_BINARY."""
+    """usage: FILE HEARSAY [unittest options]; or the binary in HEARSAY_BINARY."""
     global _binary
     arguments = sys.argv[1:]
     if arguments and not arguments[0].startswith("-") and os.access(arguments[0], os.X_OK):

@@ -44,6 +44,16 @@ class OutputTest(harness.CliTest):
         self.assertTrue(any(line.startswith("traffic  ") for line in lines))
         self.assertLessEqual(max(map(len, lines)), 100)
 
+    def read_all(self, descriptor):
+        text = b""
+        try:
+            while piece := os.read(descriptor, 1 << 16):
+                text += piece
+        except OSError:  # Linux's way to say that the other side of a terminal is closed
+            pass
+        os.close(descriptor)
+        return text
+
     def test_no_colours_even_on_a_terminal(self):
         for env in ({"TERM": "xterm-256color"}, {"TERM": "xterm-256color", "NO_COLOR": "1"}):
             with self.subTest(env=env):
@@ -53,8 +63,7 @@ class OutputTest(harness.CliTest):
                     result = self.sim(*NOISY, "--run", run, env=env, stderr=theirs, stdout=theirs)
                 finally:
                     os.close(theirs)
-                text = os.read(ours, 1 << 16)
-                os.close(ours)
+                text = self.read_all(ours)
                 self.assertEqual(result.returncode, 0)
                 self.assertIn(b"p01 killed", text)
                 self.assertNotIn(b"\x1b", text)
@@ -136,7 +145,8 @@ class HelpTest(harness.CliTest):
         self.assertLess(min(times), 100)
 
     def test_help_maps_no_cuda_library(self):
-        self.hearsay("--help", env={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(self.folder / "ld")})
+        loader = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(self.folder / "ld")}
+        self.hearsay("--help", env=loader)
         logs = list(self.folder.glob("ld.*"))
         self.assertTrue(logs, "the loader wrote no log")
         text = "".join(log.read_text(errors="replace") for log in logs)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SIGINT and SIGTERM: a clean stop with a result, within the budget of 10 s; the second leaves now."""
+"""SIGINT and SIGTERM: a clean stop within the budget of 10 s; the second one leaves now."""
 
 import signal
 import subprocess

@@ -23,7 +23,7 @@ LineFit least_squares(std::span<const double> values);  // over 0, 1, 2, ...
 class ConvergenceMonitor {
  public:
   struct Options {
-    std::size_t window = 8;       // merges
+    std::size_t window = 16;      // merges: about 8 that the peer started and 8 that it answered
     double slope_limit = 0.01;    // per merge, of log u and log r
   };
   ConvergenceMonitor() = default;

@@ -23,11 +23,11 @@ TEST_CASE("Theil-Sen ignores one wild value, least squares reports its error") {
 TEST_CASE("falling validation loss is not convergence, a flat noisy one is") {
   Rng rng = Rng::stream(2, "convergence-test");
   ConvergenceMonitor falling, flat;
-  for (int merge = 0; merge < 12; ++merge) {
+  for (int merge = 0; merge < 20; ++merge) {
     const double noise = 0.02 * rng.normal();
     falling.add_merge(1.0 + noise, 0.2 + 0.1 * noise, 1.0 - 0.05 * merge + 0.001 * noise);
     flat.add_merge(1.0 + noise, 0.2 + 0.1 * noise, 0.4 + 0.01 * rng.normal());
-    if (merge < 6) CHECK_FALSE(flat.converged());  // the window is not full
+    if (merge < 15) CHECK_FALSE(flat.converged());  // the window is not full
   }
   CHECK_FALSE(falling.converged());
   CHECK(flat.converged());
@@ -35,7 +35,7 @@ TEST_CASE("falling validation loss is not convergence, a flat noisy one is") {
 
 TEST_CASE("models that still drift apart or move faster are not converged") {
   ConvergenceMonitor drifting;
-  for (int merge = 0; merge < 12; ++merge) {
+  for (int merge = 0; merge < 20; ++merge) {
     drifting.add_merge(std::exp(0.1 * merge), 0.2, 0.4);
   }
   CHECK_FALSE(drifting.converged());
@@ -43,6 +43,6 @@ TEST_CASE("models that still drift apart or move faster are not converged") {
 
 TEST_CASE("rising validation loss lets the peer stop: it got worse, not better") {
   ConvergenceMonitor monitor;
-  for (int merge = 0; merge < 8; ++merge) monitor.add_merge(1.0, 0.2, 0.4 + 0.01 * merge);
+  for (int merge = 0; merge < 16; ++merge) monitor.add_merge(1.0, 0.2, 0.4 + 0.01 * merge);
   CHECK(monitor.converged());
 }

@@ -18,7 +18,7 @@ using kernels::PeerId;
 
 std::string peer_name(PeerId id);  // "p03"
 
-using FieldValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::int64_t>>;
+using FieldValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string, std::vector<std::int64_t>>;
 
 struct Field {
   std::string_view key;  // a literal

@@ -147,6 +147,16 @@ CatalogSection faults() {
           {}};
 }
 
+// As throw_unknown of the specs, with the option in front.
+[[noreturn]] void throw_unknown(const std::string& prefix, std::string_view kind, std::string_view word,
+                                const std::vector<std::string>& known) {
+  try {
+    runtime::throw_unknown(kind, word, known);
+  } catch (const kernels::UsageError& error) {
+    throw kernels::UsageError(prefix + error.what());
+  }
+}
+
 void check_part(std::string_view option, const std::string& name,
                 const std::vector<Spec>& modifiers) {
   const CatalogSection& section = catalog_section(option);
@@ -155,7 +165,7 @@ void check_part(std::string_view option, const std::string& name,
                        [&](const CatalogEntry& entry) { return entry.name == word; });
   };
   if (!has(section.entries, name)) {
-    throw_unknown(section.kind, name, catalog_names(option));
+    throw_unknown("--" + std::string(option) + ": ", section.kind, name, catalog_names(option));
   }
   for (const Spec& modifier : modifiers) {
     if (section.modifiers.empty()) {
@@ -167,7 +177,7 @@ void check_part(std::string_view option, const std::string& name,
       for (const CatalogEntry& entry : section.modifiers) {
         known.emplace_back(entry.name);
       }
-      throw_unknown(std::string(section.kind) + " modifier", modifier.name, known);
+      throw_unknown("--" + std::string(option) + ": ", std::string(section.kind) + " modifier", modifier.name, known);
     }
   }
 }

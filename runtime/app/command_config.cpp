@@ -93,7 +93,7 @@ int check(const std::vector<std::string>& args) {
   const Environment environment = process_environment();
   const Settings settings = merge_settings(arguments, environment);
   const RunConfig config = typed_config(settings);
-  check_names(config);
+  with_origins(settings, [&] { check_names(config); });
   warn_about_variables(environment);
   if (config.json) {
     std::cout << nlohmann::ordered_json{{"ok", true}, {"config", config_json(settings)}}.dump(2)

@@ -4,6 +4,9 @@
 #include <csignal>
 #include <ctime>
 #include <iostream>
+#include <memory>
+#include <optional>
+
 #include <unistd.h>
 
 #include "kernels/core/errc.hpp"
@@ -83,7 +86,7 @@ Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& conf
 
 gossip::Event header_event(const RunDir& dir, const RunConfig& config) {
   gossip::Event event("run.started");
-  event.add("run", base_name(dir.path())).add("time", utc_now()).add("seed", static_cast<std::int64_t>(config.seed));
+  event.add("run", base_name(dir.path())).add("time", utc_now()).add("seed", config.seed);
   event.add("git", git_commit()).add("clock", std::string("virtual"));
   event.add("peers", std::int64_t{config.peers}).add("launcher", std::string("sim"));
   return std::move(event.add("blas", kernels::blas_description()).add("device", std::string("cpu")));
@@ -138,7 +141,12 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
 int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation) {
   const RunDir dir = config.run_dir.empty() ? RunDir::create_default("runs", config.preset, config.seed, std::chrono::system_clock::now())
                                             : RunDir::create(config.run_dir);
-  write_file_atomically(dir.run_json(), run_json(dir, settings, config, simulation).dump(2) + "\n");
+  try {
+    write_file_atomically(dir.run_json(), run_json(dir, settings, config, simulation).dump(2) + "\n");
+  } catch (const kernels::Fault& fault) {
+    rmdir(dir.path().c_str());  // empty: nothing was trained, and the name stays free for the next try
+    throw kernels::UsageError(fault.what());
+  }
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data << ", "
               << config.split << ", " << simulation.layout().size() << " parameters, " << config.protocol.text << ", "
@@ -162,8 +170,6 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
     finished.add("verdict", result.verdict).add("reason", result.reason);
     writer.write(gossip::Time(static_cast<std::int64_t>(result.virtual_s * 1e9)), "pool", finished);
     writer.close();
-    export_model(dir, simulation, result);
-    write_file_atomically(dir.result_json(), result_json(result).dump(2) + "\n");
   } catch (const kernels::Fault&) {
     // The log could not be kept, so the run is worth nothing as a record: stop, and leave a verdict if there is room.
     Json verdict;
@@ -175,6 +181,17 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
     }
     throw;
   }
+  std::optional<kernels::Fault> export_fault;
+  try {
+    export_model(dir, simulation, result);
+  } catch (const kernels::Fault& fault) {  // the numbers are still worth keeping
+    export_fault = fault;
+    result.verdict = "model not exported";
+    result.reason = fault.what();
+    result.exit_code = static_cast<int>(kernels::ExitCode::check_failed);
+  }
+  write_file_atomically(dir.result_json(), result_json(result).dump(2) + "\n");
+  if (export_fault) throw *export_fault;
   if (config.json) {
     std::cout << result_json(result).dump(2) << "\n";
   } else {
@@ -197,11 +214,14 @@ int command_sim(const std::vector<std::string>& args) {
   }
   const Settings settings = merge_settings(arguments, process_environment());
   const RunConfig config = typed_config(settings);
-  check_names(config);
-  parse_faults(config.chaos, config.peers, config.seed);  // refuse before the data is read
-  Simulation simulation(config, load_dataset(config.data, config.seed));
-  if (config.dry_run) return print_sizes(simulation, config);
-  return run_and_report(config, settings, simulation);
+  std::unique_ptr<Simulation> simulation;
+  with_origins(settings, [&] {
+    check_names(config);
+    build_pool_plan(config);  // refuses before the data is read
+    simulation = std::make_unique<Simulation>(config, load_dataset(config.data, config.seed));
+  });
+  if (config.dry_run) return print_sizes(*simulation, config);
+  return run_and_report(config, settings, *simulation);
 }
 
 }  // namespace hearsay::runtime

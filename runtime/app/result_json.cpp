@@ -78,17 +78,19 @@ Json result_json(const PoolResult& result) {
   j["payload_bytes"] = t.payload;
   j["wire_bytes"] = t.wire;
   j["example_bytes"] = 0;  // peers share no examples
-  j["test_acc_mean"] = result.test_acc_mean;
-  j["test_acc_min"] = result.test_acc_min;
-  j["test_acc_max"] = result.test_acc_max;
-  j["test_acc_averaged_model"] = result.test_acc_averaged_model;
-  j["test_loss_mean"] = result.test_loss_mean;
+  const bool anyone = result.lost < result.peers.size();
+  const auto number = [&](double value) { return anyone ? Json(value) : Json(nullptr); };  // of nobody: null
+  j["test_acc_mean"] = number(result.test_acc_mean);
+  j["test_acc_min"] = number(result.test_acc_min);
+  j["test_acc_max"] = number(result.test_acc_max);
+  j["test_acc_averaged_model"] = number(result.test_acc_averaged_model);
+  j["test_loss_mean"] = number(result.test_loss_mean);
   if (result.test_acc_final_mean) {
     j["test_acc_final_mean"] = *result.test_acc_final_mean;
     j["test_acc_final_min"] = *result.test_acc_final_min;
     j["test_acc_final_max"] = *result.test_acc_final_max;
   }
-  j["consensus_distance"] = result.consensus_distance;
+  j["consensus_distance"] = number(result.consensus_distance);
   j["mean_merge_age_epochs"] = result.mean_merge_age_epochs;
   j["longest_merge_gap_epochs"] = t.longest_gap;
   if (result.target_reached_s) j["target_reached_s"] = *result.target_reached_s;

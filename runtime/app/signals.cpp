@@ -7,11 +7,14 @@
 namespace hearsay::runtime {
 namespace {
 
+constexpr unsigned kCleanStopBudget_s = 10;
+
 volatile std::sig_atomic_t first_signal = 0;
 
 void on_signal(int signal) {
-  if (first_signal != 0) _exit(128 + signal);
+  if (first_signal != 0) _exit(128 + (signal == SIGALRM ? first_signal : signal));
   first_signal = signal;
+  alarm(kCleanStopBudget_s);
 }
 
 }  // namespace
@@ -22,6 +25,7 @@ void catch_stop_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGALRM, &action, nullptr);
 }
 
 int stop_signal() { return first_signal; }

@@ -143,8 +143,9 @@ Spec read_eval_every(const std::string& flag, const std::string& text) {
   if (!spec.modifiers.empty()) {
     throw UsageError(flag + " '" + text + "': no '+' modifiers here");
   }
-  if (parse_number(flag, spec.name) < 0.0) {
-    throw UsageError(flag + " '" + text + "': must be 0 or more (0 evaluates only at the end)");
+  const double epochs = parse_number(flag, spec.name);
+  if (epochs < 0.0 || (epochs > 0.0 && epochs < 1e-4) || epochs > 1e9) {
+    throw UsageError(flag + " '" + text + "': 0 (evaluates only at the end) or 0.0001 epochs and more");
   }
   const auto examples = spec.arg("n");
   if (examples && parse_count(flag, *examples) == 0) {
@@ -291,10 +292,17 @@ Settings merge_settings(const Arguments& arguments, const Environment& environme
   return settings;
 }
 
+namespace {
+constexpr std::uint32_t kMostThreads = 1024;
+}  // namespace
+
 RunConfig typed_config(const Settings& settings) {
   const Reader reader(settings);
   RunConfig config;
   config.run_dir = settings.text("run");
+  if (config.run_dir.empty() && settings.origin("run") != "default") {
+    reader.complain("run", "--run is empty: give a folder, or leave it out for runs/<preset>-s<seed>-<date>");
+  }
   config.preset = settings.text("preset");
   config.peers = reader.count("peers", 1);
   config.min_peers = reader.count("min-peers", 1);
@@ -329,10 +337,34 @@ RunConfig typed_config(const Settings& settings) {
     return parse_count(flag, text);
   });
   config.threads = reader.count("threads", 0);
+  if (config.threads > kMostThreads) {
+    reader.complain("threads", "--threads " + settings.text("threads") + ": at most " + std::to_string(kMostThreads));
+  }
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");
   config.dry_run = reader.boolean("dry-run");
   return config;
+}
+
+void with_origins(const Settings& settings, const std::function<void()>& build) {
+  try {
+    build();
+  } catch (const UsageError& error) {
+    const std::string line = error.what();
+    for (const Option& option : option_table()) {
+      const std::string flag = "--" + std::string(option.name);
+      const std::size_t at = line.find(flag);
+      if (at == std::string::npos || at > std::string_view("unknown ").size() ||
+          std::string_view(": '").find(line[at + flag.size()]) == std::string_view::npos) {
+        continue;
+      }
+      const std::string& origin = settings.origin(option.name);
+      if (origin != "flag" && origin != "default") {
+        throw UsageError(line + " (from " + origin + ")");
+      }
+    }
+    throw;
+  }
 }
 
 nlohmann::ordered_json config_json(const Settings& settings) {

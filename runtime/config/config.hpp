@@ -5,6 +5,7 @@
 // whoever builds it. Invariant: Settings holds every option of the table.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -50,6 +51,10 @@ bool is_data_folder(std::string_view text);
 // The typed form. Throws UsageError naming the option, the text and, when it was no flag, its
 // origin.
 RunConfig typed_config(const Settings& settings);
+
+// Calls `build`, which reads what an option's text means. A UsageError that names an option at its start is thrown on with
+// the text's origin when that was no flag: "--merge: unknown merge rule 'emma' (from file pool.json)".
+void with_origins(const Settings& settings, const std::function<void()>& build);
 
 // {"merge-every": {"value": "1", "origin": "default"}, ...}: the "config" object of run.json.
 // Options that are about this call only (--run, --config, --json, --quiet, --dry-run) are left out,

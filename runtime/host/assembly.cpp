@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/assembly.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -63,22 +64,21 @@ std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
 }
 
 std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path, std::uint32_t peers) {
-  std::ifstream in(path);
+  std::ifstream in(std::filesystem::is_regular_file(path) ? path : std::string());
   if (!in) throw UsageError("--topology: cannot read " + path + "; expected {\"edges\": [[0, 1], ...]}");
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   try {
     const nlohmann::json edges_json = nlohmann::json::parse(in).at("edges");
     for (const auto& edge : edges_json) {
-      edges.emplace_back(edge.at(0).get<std::uint32_t>(), edge.at(1).get<std::uint32_t>());
+      const bool is_pair = edge.is_array() && edge.size() == 2 && edge[0].is_number_unsigned() && edge[1].is_number_unsigned();
+      if (!is_pair || edge[0].get<std::uint64_t>() >= peers || edge[1].get<std::uint64_t>() >= peers || edge[0] == edge[1]) {
+        throw UsageError("--topology: " + path + ": edge " + edge.dump() + " is no pair of different peers 0 .. " +
+                         std::to_string(peers - 1));
+      }
+      edges.emplace_back(edge[0].get<std::uint32_t>(), edge[1].get<std::uint32_t>());
     }
   } catch (const nlohmann::json::exception&) {
     throw UsageError("--topology: " + path + " is not of the form {\"edges\": [[0, 1], ...]}");
-  }
-  for (const auto& [a, b] : edges) {
-    if (a >= peers || b >= peers || a == b) {
-      throw UsageError("--topology: " + path + ": edge [" + std::to_string(a) + ", " + std::to_string(b) +
-                       "] is no pair of different peers below " + std::to_string(peers));
-    }
   }
   if (!gossip::is_connected(peers, edges)) {
     throw UsageError("--topology: " + path + " does not connect all " + std::to_string(peers) + " peers");

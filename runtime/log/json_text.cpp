@@ -125,6 +125,7 @@ void append_json_field(std::string& out, const gossip::FieldValue& value) {
   struct Append {
     std::string& out;
     void operator()(std::int64_t v) const { append_json_int(out, v); }
+    void operator()(std::uint64_t v) const { append_json_uint(out, v); }
     void operator()(double v) const { append_json_double(out, v); }
     void operator()(bool v) const { append_json_bool(out, v); }
     void operator()(const std::string& v) const { append_json_string(out, v); }

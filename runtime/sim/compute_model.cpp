@@ -11,7 +11,9 @@ namespace {
 
 gossip::Time positive_time(const std::string& text) {
   const double seconds = parse_seconds("--compute", text);
-  if (!(seconds >= 1e-9 && seconds < 1e6)) throw kernels::UsageError("--compute: a mini-batch takes at least 1ns: " + text);
+  if (!(seconds >= 1e-9 && seconds <= 3600.0)) {
+    throw kernels::UsageError("--compute: a mini-batch takes 1ns to 1h, not " + text);
+  }
   return gossip::Time(static_cast<std::int64_t>(std::llround(seconds * 1e9)));
 }
 

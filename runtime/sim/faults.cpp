@@ -20,7 +20,9 @@ using kernels::UsageError;
 
 FaultTime parse_time(const std::string& text) {
   if (!text.empty() && text.back() == '%') return {true, parse_share("--chaos", text)};
-  return {false, parse_seconds("--chaos", text)};
+  const double seconds = parse_seconds("--chaos", text);
+  if (!(seconds >= 0.0 && seconds <= 1e9)) throw UsageError("--chaos: a time lies between 0 and 1e9 seconds, not " + text);
+  return {false, seconds};
 }
 
 PeerId parse_peer(const std::string& fault, const std::string& text, std::uint32_t peers) {

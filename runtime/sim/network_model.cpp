@@ -23,7 +23,7 @@ double parse_bandwidth(const std::string& text) {
   };
   for (const auto& [suffix, factor] : {std::pair{"Gb/s", 1e9}, {"Mb/s", 1e6}, {"kb/s", 1e3}}) {
     const double bits = unit(suffix, factor);
-    if (bits > 0.0) return bits / 8.0;
+    if (bits >= 1e3 && bits <= 1e15) return bits / 8.0;
   }
   throw UsageError("--net: bandwidth is written as 1Gb/s, 100Mb/s or 64kb/s, not " + text);
 }
@@ -39,8 +39,13 @@ NetworkOptions parse_network(const Spec& spec) {
   reject_unknown("--net", spec, {"bandwidth", "latency", "jitter"}, 0);
   NetworkOptions options;
   if (const auto text = spec.arg("bandwidth")) options.bandwidth_bytes_per_s = parse_bandwidth(*text);
-  if (const auto text = spec.arg("latency")) options.latency = seconds_to_time(parse_seconds("--net", *text));
-  if (const auto text = spec.arg("jitter")) options.jitter = seconds_to_time(parse_seconds("--net", *text));
+  const auto delay = [](const std::string& text) {
+    const double seconds = parse_seconds("--net", text);
+    if (!(seconds >= 0.0 && seconds <= 3600.0)) throw UsageError("--net: a delay lies between 0 and 1h, not " + text);
+    return seconds_to_time(seconds);
+  };
+  if (const auto text = spec.arg("latency")) options.latency = delay(*text);
+  if (const auto text = spec.arg("jitter")) options.jitter = delay(*text);
   return options;
 }
 

@@ -15,7 +15,7 @@ using gossip::Time;
 using kernels::PeerId;
 
 constexpr std::uint64_t kStepsPerProgressCall = 64;
-constexpr std::uint64_t kEventsPerSignalCheck = 256;
+constexpr std::uint64_t kEventsPerSignalCheck = 1;  // a load; mini-batches may take seconds
 constexpr double kTargetCheckEpochs = 0.25;
 constexpr double kLossSmoothing = 0.05;
 

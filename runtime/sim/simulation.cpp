@@ -21,10 +21,28 @@ using kernels::PeerId;
 
 constexpr std::size_t kEvaluationChunk = 256;
 constexpr double kProbeShare = 0.1;
+constexpr double kMostSeconds = 1e9;  // nanoseconds in 63 bits hold nine times that
 constexpr auto kStopDeadline = std::chrono::seconds(10);
 
 std::size_t thread_count(std::uint32_t asked) {
   return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
+SimOptions sim_options(const RunConfig& config) {
+  SimOptions options;
+  options.network = parse_network(config.net);
+  options.compute = parse_compute(config.compute);
+  options.faults = parse_faults(config.chaos, config.peers, config.seed);
+  options.seed = config.seed;
+  options.epochs = config.epochs;
+  options.eval_every_epochs = parse_number("--eval-every", config.eval_every.name);
+  options.eval_examples = parse_count("--eval-every", config.eval_every.arg("n").value_or("0"));
+  if (config.target) options.target_accuracy = config.target->value;
+  options.time_limit_s = config.time_s;
+  if (config.time_s && !(*config.time_s > 0.0 && *config.time_s <= kMostSeconds)) {
+    throw kernels::UsageError("--time: a virtual time limit lies above 0 and below 1e9 seconds");
+  }
+  return options;
 }
 
 Evaluation mean_of(const std::vector<Evaluation>& parts) {
@@ -54,8 +72,12 @@ std::vector<float> mean_weights(const std::vector<std::span<const float>>& model
 }  // namespace
 
 Simulation::Simulation(const RunConfig& config, Dataset dataset)
-    : config_(config), plan_(build_pool_plan(config)), lane_(thread_count(config.threads)), alive_(config.peers, true) {
+    : config_(config),
+      options_(sim_options(config)),
+      plan_(build_pool_plan(config)),
+      lane_(thread_count(config.threads)), alive_(config.peers, true) {
   kernels::use_one_blas_thread();
+  if (plan_.gossips) options_.stop_deadline = kStopDeadline;
   const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
   const ScheduleKind schedule = build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes, config.peers, config.seed);
@@ -91,21 +113,10 @@ Evaluation Simulation::evaluate_peer(std::uint32_t peer, std::span<const float> 
 
 PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
   const auto begin = std::chrono::steady_clock::now();
-  SimOptions options;
-  options.network = parse_network(config_.net);
-  options.compute = parse_compute(config_.compute);
-  options.faults = parse_faults(config_.chaos, config_.peers, config_.seed);
-  options.seed = config_.seed;
-  options.epochs = config_.epochs;
-  options.eval_every_epochs = parse_number("--eval-every", config_.eval_every.name);
-  options.eval_examples = parse_count("--eval-every", config_.eval_every.arg("n").value_or("0"));
-  if (config_.target) options.target_accuracy = config_.target->value;
-  options.time_limit_s = config_.time_s;
-  if (plan_.gossips) options.stop_deadline = kStopDeadline;
   hooks.evaluate = [&](PeerId peer, std::span<const float> weights, std::size_t limit) {
     return evaluate_peer(peer.value, weights, limit);
   };
-  SimHost host(std::move(options), peers_, lane_, events, std::move(hooks));
+  SimHost host(options_, peers_, lane_, events, std::move(hooks));
   const SimOutcome outcome = host.run();
 
   PoolResult result;

@@ -81,6 +81,7 @@ class Simulation {
   void judge(const SimOutcome& outcome, PoolResult& result) const;
 
   RunConfig config_;
+  SimOptions options_;
   PoolPlan plan_;
   Partition partition_;
   ImageSet test_;

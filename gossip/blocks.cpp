@@ -20,7 +20,8 @@ Blocks::Draw Blocks::next(std::uint64_t steps_done) {
       break;
     case BlockMode::shifted: draw.k = 1 + rng_.poisson(plan_.lambda - 1.0); break;
     case BlockMode::steps:
-      draw.k = std::max<std::uint64_t>(1, rng_.poisson(plan_.lambda * static_cast<double>(plan_.steps_per_epoch)));
+      draw.k = std::max<std::uint64_t>(
+          1, rng_.poisson(plan_.lambda * static_cast<double>(plan_.steps_per_epoch)));
       steps = draw.k;
       break;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a peer trains between the merges it starts: K drawn from a Poisson distribution, in whole epochs or in
-// mini-batches, until the peer's epoch budget is used up. Modes as pinned in the interface (`--merge-every`).
+// How long a peer trains between the merges it starts: K drawn from a Poisson distribution, in
+// whole epochs or in mini-batches, until the peer's epoch budget is used up. Modes as pinned in the
+// interface (`--merge-every`).
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ class Blocks {
   Blocks(const BlockPlan& plan, kernels::Rng rng) : plan_(plan), rng_(rng) {}
 
   struct Draw {
-    std::uint64_t k = 0;         // as drawn: epochs, or mini-batches in mode steps
-    std::uint64_t steps = 0;     // mini-batches to train, cut at the budget; 0 only in mode literal
-    std::uint64_t rng = 0;       // stream position of the draw
+    std::uint64_t k = 0;      // as drawn: epochs, or mini-batches in mode steps
+    std::uint64_t steps = 0;  // mini-batches to train, cut at the budget; 0 only in mode literal
+    std::uint64_t rng = 0;    // stream position of the draw
   };
   Draw next(std::uint64_t steps_done);
 

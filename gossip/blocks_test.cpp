@@ -24,7 +24,8 @@ TEST_CASE("every mode has the mean its definition gives") {
   const double lambda = GENERATE(1.0, 2.0, 4.0);
   CAPTURE(lambda);
   CHECK(mean_k(BlockMode::literal, lambda) == Approx(lambda).epsilon(0.02));
-  CHECK(mean_k(BlockMode::truncated, lambda) == Approx(lambda / (1 - std::exp(-lambda))).epsilon(0.02));
+  CHECK(mean_k(BlockMode::truncated, lambda) ==
+        Approx(lambda / (1 - std::exp(-lambda))).epsilon(0.02));
   CHECK(mean_k(BlockMode::shifted, lambda) == Approx(lambda).epsilon(0.02));
   CHECK(mean_k(BlockMode::steps, lambda) == Approx(50 * lambda).epsilon(0.02));
 }

@@ -74,7 +74,8 @@ LineFit least_squares(std::span<const double> values) {
   return {slope, std::sqrt(residual2 / (n - 2.0) / sxx)};
 }
 
-void ConvergenceMonitor::add_merge(double update_norm, double relative_displacement, double validation_loss) {
+void ConvergenceMonitor::add_merge(double update_norm, double relative_displacement,
+                                   double validation_loss) {
   constexpr double kTiny = 1e-12;  // equal models: the log of an exact zero would poison the window
   push(log_u_, std::log(std::max(update_norm, kTiny)), options_.window);
   push(log_r_, std::log(std::max(relative_displacement, kTiny)), options_.window);
@@ -83,7 +84,8 @@ void ConvergenceMonitor::add_merge(double update_norm, double relative_displacem
 
 bool ConvergenceMonitor::converged() const {
   if (loss_.size() < options_.window) return false;
-  if (!is_flat(log_u_, options_.slope_limit) || !is_flat(log_r_, options_.slope_limit)) return false;
+  if (!is_flat(log_u_, options_.slope_limit) || !is_flat(log_r_, options_.slope_limit))
+    return false;
   const std::vector<double> loss(loss_.begin(), loss_.end());
   const LineFit fit = least_squares(loss);
   return fit.slope >= -fit.slope_error;

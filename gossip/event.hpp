@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vocabulary of the event log: a noun.verb name and its fields in a fixed order. The core only describes events; time,
-// peer and line number are added by whoever writes them. Cost: one small vector per event, none per mini-batch.
+// Vocabulary of the event log: a noun.verb name and its fields in a fixed order. The core only
+// describes events; time, peer and line number are added by whoever writes them. Cost: one small
+// vector per event, none per mini-batch.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ using kernels::PeerId;
 
 std::string peer_name(PeerId id);  // "p03"
 
-using FieldValue = std::variant<std::int64_t, std::uint64_t, double, bool, std::string, std::vector<std::int64_t>>;
+using FieldValue =
+    std::variant<std::int64_t, std::uint64_t, double, bool, std::string, std::vector<std::int64_t>>;
 
 struct Field {
   std::string_view key;  // a literal

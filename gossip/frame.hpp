@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one peer tells another. In a simulation frames travel as they are; over TCP they are encoded with a header of
-// kHeaderBytes in front of the values, so that bytes off the meter are the same in both.
+// What one peer tells another. In a simulation frames travel as they are; over TCP they are encoded
+// with a header of kHeaderBytes in front of the values, so that bytes off the meter are the same in
+// both.
 #pragma once
 
 #include <cstdint>
@@ -29,28 +30,31 @@ enum class FrameKind : std::uint8_t {
 
 struct Vote {
   PeerId peer;
-  std::uint32_t age = 0;  // merges since the peer last said so, counted by everyone who passed it on
+  std::uint32_t age =
+      0;  // merges since the peer last said so, counted by everyone who passed it on
 };
 
 struct Frame {
   FrameKind kind = FrameKind::ping;
   PeerId from, to;
-  std::uint64_t seq = 0;         // counts the weights that `from` has sent; chunk: the training step
-  std::uint64_t answers = 0;     // reply, busy, ack: `seq` of the frame that is answered
-  std::uint64_t samples = 0;     // trained by `from` when the values were taken
-  double alpha = 0.0;            // reply: share that the partner used
-  double mass = 0.0;             // push-sum weight; chunk: examples behind the slice
-  std::uint32_t slice = 0;       // chunk: which slice
+  std::uint64_t seq = 0;      // counts the weights that `from` has sent; chunk: the training step
+  std::uint64_t answers = 0;  // reply, busy, ack: `seq` of the frame that is answered
+  std::uint64_t samples = 0;  // trained by `from` when the values were taken
+  double alpha = 0.0;         // reply: share that the partner used
+  double mass = 0.0;          // push-sum weight; chunk: examples behind the slice
+  std::uint32_t slice = 0;    // chunk: which slice
   bool wants_ack = false;
-  bool converged = false;        // finished: because the pool voted so; chunk: stop after this step
-  bool end_game = false;         // belongs to the merges after training
+  bool converged = false;  // finished: because the pool voted so; chunk: stop after this step
+  bool end_game = false;   // belongs to the merges after training
   std::vector<Vote> votes;
-  merge::SnapshotRef values;     // weights or slice; null for control frames
+  merge::SnapshotRef values;  // weights or slice; null for control frames
 
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
   std::uint64_t payload_bytes() const { return values ? values->values.size() * sizeof(float) : 0; }
-  std::uint64_t wire_bytes() const { return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size(); }
+  std::uint64_t wire_bytes() const {
+    return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size();
+  }
 };
 
 }  // namespace hearsay::gossip

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames with weights that wait for the next mini-batch boundary: bounded, in order of arrival. In mode `newest` a
-// frame replaces an older one of the same sender (its news is older); in mode `every` nothing is replaced.
+// Frames with weights that wait for the next mini-batch boundary: bounded, in order of arrival. In
+// mode `newest` a frame replaces an older one of the same sender (its news is older); in mode
+// `every` nothing is replaced.
 #pragma once
 
 #include <deque>
@@ -16,8 +17,9 @@ class Inbox {
   enum class Keep { newest, every };
   explicit Inbox(Keep keep) : keep_(keep) {}
 
-  // The frame that had to give way: an older one of the same sender, or `frame` itself when the box is full. Answers
-  // and returned mass are always taken: there are at most as many as this peer has sent.
+  // The frame that had to give way: an older one of the same sender, or `frame` itself when the box
+  // is full. Answers and returned mass are always taken: there are at most as many as this peer has
+  // sent.
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
   bool empty() const noexcept { return frames_.empty(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the protocol may ask of its own peer's model, always between two mini-batches. The host implements it over the
-// trainer's parameters, on whatever device they live. Compute lane.
+// What the protocol may ask of its own peer's model, always between two mini-batches. The host
+// implements it over the trainer's parameters, on whatever device they live. Compute lane.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,25 @@
 namespace hearsay::gossip {
 
 struct Probe {
-  double loss = 0.0;        // mean cross-entropy on the peer's probe set
-  double confidence = 0.0;  // mean probability of the true class
-  std::size_t examples = 0; // 0: the peer has no probe set
+  double loss = 0.0;         // mean cross-entropy on the peer's probe set
+  double confidence = 0.0;   // mean probability of the true class
+  std::size_t examples = 0;  // 0: the peer has no probe set
 };
 
 class LocalModel {
  public:
   virtual ~LocalModel() = default;
 
-  virtual std::size_t size() const = 0;                        // values in the flat buffer
-  virtual merge::SnapshotRef snapshot() = 0;                   // 8 B per value
+  virtual std::size_t size() const = 0;       // values in the flat buffer
+  virtual merge::SnapshotRef snapshot() = 0;  // 8 B per value
   // Displacement in - base, where a null base means the own weights.
   virtual kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) = 0;
   virtual void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) = 0;
   // The own weights when `other` is null. One forward pass over the probe set.
   virtual Probe probe(const merge::Snapshot* other) = 0;
 
-  // Local displacement since begin_block(), merges taken out: || w_end - w_start - sum of merges ||.
+  // Local displacement since begin_block(), merges taken out: || w_end - w_start - sum of merges
+  // ||.
   virtual void begin_block() = 0;
   virtual double block_displacement() = 0;
 

@@ -18,10 +18,12 @@ merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn)
   evidence.stats = turn.model.measure(*frame.values, request.base);
   evidence.progress = peer.progress();
   const std::uint64_t own = peer.counters.samples;
-  evidence.age_steps = own > frame.samples ? static_cast<double>(own - frame.samples) / peer.settings.batch : 0.0;
+  evidence.age_steps =
+      own > frame.samples ? static_cast<double>(own - frame.samples) / peer.settings.batch : 0.0;
   const Acquaintance met = peer.acquaintances[frame.from];
   evidence.local_samples = own - met.own_samples;
-  evidence.remote_samples = frame.samples > met.their_samples ? frame.samples - met.their_samples : 0;
+  evidence.remote_samples =
+      frame.samples > met.their_samples ? frame.samples - met.their_samples : 0;
   if (peer.settings.policy->needs_confidence() && !request.fixed_alpha && evidence.stats.bad == 0) {
     evidence.local_confidence = turn.model.probe(nullptr).confidence;
     evidence.remote_confidence = turn.model.probe(frame.values.get()).confidence;
@@ -41,8 +43,10 @@ void advance_clocks(const Frame& frame, double age_samples, PeerState& peer) {
 
 // Judges its own convergence after every merge and renews or withdraws its vote.
 void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn& turn) {
-  if (!peer.settings.until_converged || peer.last_update_norm == 0.0) return;  // no block has ended yet
-  peer.monitor.add_merge(peer.last_update_norm, evidence.relative_norm(), turn.model.probe(nullptr).loss);
+  if (!peer.settings.until_converged || peer.last_update_norm == 0.0)
+    return;  // no block has ended yet
+  peer.monitor.add_merge(peer.last_update_norm, evidence.relative_norm(),
+                         turn.model.probe(nullptr).loss);
   peer.votes.cast(peer.monitor.converged());
 }
 
@@ -59,7 +63,9 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   Event decided("merge.decided");
   decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
   decided.add("verdict", std::string(name(decision.verdict))).add("alpha", decision.alpha);
-  decided.add("age_samples", age_samples).add("cos", evidence.cosine()).add("rel_norm", evidence.relative_norm());
+  decided.add("age_samples", age_samples)
+      .add("cos", evidence.cosine())
+      .add("rel_norm", evidence.relative_norm());
   if (!decision.reason.empty()) decided.add("reason", std::string(decision.reason));
   turn.record(std::move(decided));
   if (decision.verdict == merge::Verdict::refuse) {
@@ -77,7 +83,9 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
 
 Event sent_event(const Frame& frame) {
   Event event("delta.sent");
-  event.add("to", peer_name(frame.to)).add("seq", integer(frame.seq)).add("codec", std::string("raw"));
+  event.add("to", peer_name(frame.to))
+      .add("seq", integer(frame.seq))
+      .add("codec", std::string("raw"));
   event.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
   return event;
 }
@@ -102,7 +110,8 @@ Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerSt
   frame.to = to;
   frame.seq = peer.next_seq++;
   frame.samples = peer.counters.samples;
-  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
+  if (peer.settings.until_converged)
+    frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   frame.values = std::move(values);
   return frame;
 }
@@ -114,7 +123,8 @@ Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const Peer
   frame.to = to;
   frame.answers = answers;
   frame.samples = peer.counters.samples;
-  if (peer.settings.until_converged) frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
+  if (peer.settings.until_converged)
+    frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   return frame;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One merge, from arrived frame to changed weights: evidence, decision, blend, clocks, log lines. Every exchange kind
-// goes through here, so a refusal leaves the weights untouched in exactly one place.
+// One merge, from arrived frame to changed weights: evidence, decision, blend, clocks, log lines.
+// Every exchange kind goes through here, so a refusal leaves the weights untouched in exactly one
+// place.
 #pragma once
 
 #include <optional>
@@ -10,9 +11,10 @@
 namespace hearsay::gossip {
 
 struct MergeRequest {
-  const Frame& frame;                        // carries the incoming weights
-  const merge::Snapshot* base = nullptr;     // own weights that the partner answered to; null: the current ones
-  std::optional<double> fixed_alpha;         // set by the partner or by masses; none: ask the policy
+  const Frame& frame;  // carries the incoming weights
+  const merge::Snapshot* base =
+      nullptr;  // own weights that the partner answered to; null: the current ones
+  std::optional<double> fixed_alpha;  // set by the partner or by masses; none: ask the policy
 };
 
 // Judges and applies. Records merge.decided and, if accepted, merge.applied.

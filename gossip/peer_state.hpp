@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of one gossiping peer share: its settings, its clocks, its view of the others. Owned by GossipPeer;
-// parts borrow it for the length of a turn.
+// What the parts of one gossiping peer share: its settings, its clocks, its view of the others.
+// Owned by GossipPeer; parts borrow it for the length of a turn.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct GossipSettings {
   std::uint32_t batch = 32;
   BlockPlan blocks;
   ExchangeKind exchange = ExchangeKind::pairwise;
-  bool wait = false;                                  // rendezvous
+  bool wait = false;  // rendezvous
   bool until_converged = false;
   std::uint32_t end_game_rounds = 0;
   std::shared_ptr<const Topology> topology;
@@ -50,7 +50,8 @@ struct Acquaintance {
 };
 
 struct PeerState {
-  explicit PeerState(const GossipSettings& s) : settings(s), table(s.self, s.peers), votes(s.self, s.peers) {}
+  explicit PeerState(const GossipSettings& s)
+      : settings(s), table(s.self, s.peers), votes(s.self, s.peers) {}
 
   GossipSettings settings;
   Counters counters;
@@ -62,7 +63,8 @@ struct PeerState {
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
 
   double progress() const {
-    const double budget = static_cast<double>(settings.blocks.epochs * settings.blocks.steps_per_epoch);
+    const double budget =
+        static_cast<double>(settings.blocks.epochs * settings.blocks.steps_per_epoch);
     return budget > 0.0 ? static_cast<double>(counters.steps) / budget : 1.0;
   }
 };

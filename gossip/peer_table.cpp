@@ -8,12 +8,15 @@ namespace {
 
 using State = PeerTable::State;
 
-bool is_away(State state) { return state == State::suspected || state == State::gone || state == State::left; }
+bool is_away(State state) {
+  return state == State::suspected || state == State::gone || state == State::left;
+}
 bool is_unsettled(State state) { return state == State::training || state == State::suspected; }
 
 }  // namespace
 
-PeerTable::PeerTable(PeerId self, std::uint32_t peers) : self_(self), entries_(peers), unsettled_(peers - 1) {
+PeerTable::PeerTable(PeerId self, std::uint32_t peers)
+    : self_(self), entries_(peers), unsettled_(peers - 1) {
   HS_CHECK(self.value < peers);
 }
 

@@ -6,7 +6,8 @@
 using namespace hearsay::gossip;
 using State = PeerTable::State;
 
-TEST_CASE("everyone settled means finished, gone or left, and a gone peer that speaks counts again") {
+TEST_CASE(
+    "everyone settled means finished, gone or left, and a gone peer that speaks counts again") {
   PeerTable table(PeerId(0), 4);
   CHECK_FALSE(table.all_settled());
   table.finished(PeerId(1));
@@ -39,4 +40,6 @@ TEST_CASE("a suspected peer is not chosen, but the end waits for it until it is 
   CHECK_FALSE(table.suspected(PeerId(0)));  // has finished: nothing to suspect
 }
 
-TEST_CASE("a pool of one is settled from the start") { CHECK(PeerTable(PeerId(0), 1).all_settled()); }
+TEST_CASE("a pool of one is settled from the start") {
+  CHECK(PeerTable(PeerId(0), 1).all_settled());
+}

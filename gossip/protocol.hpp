@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between protocols and hosts: one input and the time in, actions out. A protocol does no I/O, reads no
-// clock, starts no thread; its only side effect is on its own peer's model. SimHost and LiveHost carry the actions out.
-// A peer trains one mini-batch at a time; everything that touches weights happens between two of them.
+// The seam between protocols and hosts: one input and the time in, actions out. A protocol does no
+// I/O, reads no clock, starts no thread; its only side effect is on its own peer's model. SimHost
+// and LiveHost carry the actions out. A peer trains one mini-batch at a time; everything that
+// touches weights happens between two of them.
 #pragma once
 
 #include <chrono>
@@ -21,48 +22,73 @@ using Time = std::chrono::nanoseconds;  // since the run began, on the run's clo
 
 struct StepReport {
   std::uint32_t samples = 0;
-  double loss = 0.0;        // mean over the mini-batch, before the update
+  double loss = 0.0;  // mean over the mini-batch, before the update
   std::uint32_t correct = 0;
   double lr = 0.0;
 };
 
 namespace input {
 struct Start {};
-struct StepDone { StepReport report; };       // answers Train or TrainGradient
-struct FrameIn { Frame frame; };
-struct Timer { std::uint64_t id; };           // answers SetTimer
-struct PeerDown { PeerId who; };              // the transport found out
-struct Stop { std::string reason; };          // finish at the next boundary, start no more merges
+struct StepDone {
+  StepReport report;
+};  // answers Train or TrainGradient
+struct FrameIn {
+  Frame frame;
+};
+struct Timer {
+  std::uint64_t id;
+};  // answers SetTimer
+struct PeerDown {
+  PeerId who;
+};  // the transport found out
+struct Stop {
+  std::string reason;
+};  // finish at the next boundary, start no more merges
 }  // namespace input
-using Input = std::variant<input::Start, input::StepDone, input::FrameIn, input::Timer, input::PeerDown, input::Stop>;
+using Input = std::variant<input::Start, input::StepDone, input::FrameIn, input::Timer,
+                           input::PeerDown, input::Stop>;
 
 namespace action {
-struct Train {};                              // one mini-batch with update
-struct TrainGradient {};                      // one mini-batch, gradient only
-struct ApplyGradient { double scale; };       // update with scale * gradient()
-struct Send { Frame frame; };
-struct SetTimer { Time at; std::uint64_t id; };
-struct Record { Event event; };
-struct EndGameBegins {};                      // the weights of the run's result are these; merges will change them
-struct Finish { std::string reason; bool alive; };  // the protocol will do nothing more
+struct Train {};          // one mini-batch with update
+struct TrainGradient {};  // one mini-batch, gradient only
+struct ApplyGradient {
+  double scale;
+};  // update with scale * gradient()
+struct Send {
+  Frame frame;
+};
+struct SetTimer {
+  Time at;
+  std::uint64_t id;
+};
+struct Record {
+  Event event;
+};
+struct EndGameBegins {};  // the weights of the run's result are these; merges will change them
+struct Finish {
+  std::string reason;
+  bool alive;
+};  // the protocol will do nothing more
 }  // namespace action
-using Action = std::variant<action::Train, action::TrainGradient, action::ApplyGradient, action::Send,
-                            action::SetTimer, action::Record, action::EndGameBegins, action::Finish>;
+using Action =
+    std::variant<action::Train, action::TrainGradient, action::ApplyGradient, action::Send,
+                 action::SetTimer, action::Record, action::EndGameBegins, action::Finish>;
 using Actions = std::vector<Action>;
 
 // What every protocol counts; summed into result.json.
 struct Counters {
-  std::uint64_t merges_started = 0;   // exchanges that this peer began
-  std::uint64_t merges_applied = 0;   // mseq
+  std::uint64_t merges_started = 0;  // exchanges that this peer began
+  std::uint64_t merges_applied = 0;  // mseq
   std::uint64_t merges_refused = 0;
-  std::uint64_t merges_skipped = 0;   // no free partner, or too many unanswered
+  std::uint64_t merges_skipped = 0;  // no free partner, or too many unanswered
   std::uint64_t samples = 0;
   std::uint64_t steps = 0;
   std::uint64_t samples_at_last_merge = 0;
-  std::uint64_t longest_gap_samples = 0;  // between two applied merges, start and end of the run included
+  std::uint64_t longest_gap_samples =
+      0;  // between two applied merges, start and end of the run included
   double age_samples_sum = 0.0;
-  double mass = 1.0;                  // push-sum weight
-  std::uint32_t votes_heard = 0;      // when it stopped by convergence
+  double mass = 1.0;              // push-sum weight
+  std::uint32_t votes_heard = 0;  // when it stopped by convergence
 };
 
 class Protocol {

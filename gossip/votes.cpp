@@ -8,7 +8,8 @@ namespace hearsay::gossip {
 
 VoteTable::VoteTable(PeerId self, std::uint32_t peers)
     : self_(self),
-      age_limit_(2 * std::max(1u, static_cast<std::uint32_t>(std::bit_width(peers > 1 ? peers - 1 : 1u)))),
+      age_limit_(
+          2 * std::max(1u, static_cast<std::uint32_t>(std::bit_width(peers > 1 ? peers - 1 : 1u)))),
       age_(peers, kNever) {}
 
 void VoteTable::cast(bool converged) { age_[self_.value] = converged ? 0 : kNever; }
@@ -37,7 +38,8 @@ std::vector<Vote> VoteTable::youngest(std::size_t limit) const {
   for (std::uint32_t i = 0; i < age_.size(); ++i) {
     if (age_[i] != kNever) votes.push_back({PeerId(i), age_[i]});
   }
-  std::stable_sort(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.age < b.age; });
+  std::stable_sort(votes.begin(), votes.end(),
+                   [](const Vote& a, const Vote& b) { return a.age < b.age; });
   if (votes.size() > limit) votes.resize(limit);
   return votes;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distributed vote on convergence: who says "my model has stopped moving", and how many merges ago they said so.
-// Votes travel in frame headers and grow older by one at every merge of whoever carries them, so a vote that is no
-// longer renewed dies out after 2 log2(n) merges. No coordinator, O(n) memory.
+// The distributed vote on convergence: who says "my model has stopped moving", and how many merges
+// ago they said so. Votes travel in frame headers and grow older by one at every merge of whoever
+// carries them, so a vote that is no longer renewed dies out after 2 log2(n) merges. No
+// coordinator, O(n) memory.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,12 @@ class VoteTable {
  public:
   VoteTable(PeerId self, std::uint32_t peers);
 
-  void cast(bool converged);                     // own vote: renewed or withdrawn
-  void grow_older();                             // call at every applied merge
-  void learn(std::span<const Vote> votes);       // keeps the younger of two
-  std::uint32_t fresh() const;                   // votes young enough to count, own included
-  std::vector<Vote> youngest(std::size_t limit) const;  // for the next frame's header, youngest first
+  void cast(bool converged);                // own vote: renewed or withdrawn
+  void grow_older();                        // call at every applied merge
+  void learn(std::span<const Vote> votes);  // keeps the younger of two
+  std::uint32_t fresh() const;              // votes young enough to count, own included
+  std::vector<Vote> youngest(
+      std::size_t limit) const;  // for the next frame's header, youngest first
 
   std::uint32_t age_limit() const noexcept { return age_limit_; }
 

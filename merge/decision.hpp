@@ -10,8 +10,8 @@ enum class Verdict { accept, scale, refuse };  // scale: a modifier changed the 
 
 struct Decision {
   Verdict verdict = Verdict::refuse;
-  double alpha = 0.0;          // share of the incoming model, 0 .. 1
-  std::string_view reason;     // a literal; empty for accept
+  double alpha = 0.0;       // share of the incoming model, 0 .. 1
+  std::string_view reason;  // a literal; empty for accept
 };
 
 inline std::string_view name(Verdict verdict) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a merge rule may look at. Filled by the receiver at a mini-batch boundary; scalars only, so that rules are
-// tested without tensors.
+// All that a merge rule may look at. Filled by the receiver at a mini-batch boundary; scalars only,
+// so that rules are tested without tensors.
 #pragma once
 
 #include <cmath>
@@ -11,19 +11,23 @@
 namespace hearsay::merge {
 
 struct Evidence {
-  kernels::MergeStats stats;          // norms and dot products of the displacement
-  double progress = 0.0;              // 0 .. 1: share of the receiver's epoch budget already trained
-  double age_steps = 0.0;             // mini-batches that the receiver's progress is ahead of the incoming snapshot
-  std::uint64_t local_samples = 0;    // trained by the receiver since the two peers last exchanged weights
-  std::uint64_t remote_samples = 0;   // same, of the sender
-  double local_confidence = 0.0;      // mean p(true class) on the receiver's probe set, if the rule asks for it
-  double remote_confidence = 0.0;     // of the incoming model, same probe set
+  kernels::MergeStats stats;  // norms and dot products of the displacement
+  double progress = 0.0;      // 0 .. 1: share of the receiver's epoch budget already trained
+  double age_steps =
+      0.0;  // mini-batches that the receiver's progress is ahead of the incoming snapshot
+  std::uint64_t local_samples =
+      0;  // trained by the receiver since the two peers last exchanged weights
+  std::uint64_t remote_samples = 0;  // same, of the sender
+  double local_confidence =
+      0.0;  // mean p(true class) on the receiver's probe set, if the rule asks for it
+  double remote_confidence = 0.0;  // of the incoming model, same probe set
 
   // Displacement relative to the receiver's own norm; 0 for an all-zero receiver.
   double relative_norm() const {
     return stats.weights_sq > 0.0 ? std::sqrt(stats.displacement_sq / stats.weights_sq) : 0.0;
   }
-  // Cosine between the displacement and the receiver's movement in its current block; 0 when either is zero.
+  // Cosine between the displacement and the receiver's movement in its current block; 0 when either
+  // is zero.
   double cosine() const {
     const double product = stats.displacement_sq * stats.local_sq;
     return product > 0.0 ? stats.dot / std::sqrt(product) : 0.0;

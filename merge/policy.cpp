@@ -22,13 +22,15 @@ Decision Policy::decide(const Evidence& evidence) const {
   double alpha = proposed;
   for (const auto& modifier : modifiers_) alpha *= modifier->factor(evidence);
   Decision decision = decide_fixed(evidence, std::clamp(alpha, 0.0, 1.0));
-  if (decision.verdict == Verdict::accept && alpha != proposed) decision = {Verdict::scale, decision.alpha, "modifier"};
+  if (decision.verdict == Verdict::accept && alpha != proposed)
+    decision = {Verdict::scale, decision.alpha, "modifier"};
   return decision;
 }
 
 Decision Policy::decide_fixed(const Evidence& evidence, double alpha) {
   if (evidence.stats.bad > 0) return {Verdict::refuse, 0.0, "not finite"};
-  if (!std::isfinite(evidence.stats.displacement_sq)) return {Verdict::refuse, 0.0, "norm overflow"};
+  if (!std::isfinite(evidence.stats.displacement_sq))
+    return {Verdict::refuse, 0.0, "norm overflow"};
   if (!(alpha >= 0.0 && alpha <= 1.0)) return {Verdict::refuse, 0.0, "alpha out of range"};
   return {Verdict::accept, alpha, ""};
 }

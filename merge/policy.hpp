@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A merge policy: one rule that proposes alpha and any number of modifiers that scale it. Pure and thread-safe; the
-// compute lane calls it once per arriving model. Cost: O(1), touches no tensor.
+// A merge policy: one rule that proposes alpha and any number of modifiers that scale it. Pure and
+// thread-safe; the compute lane calls it once per arriving model. Cost: O(1), touches no tensor.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ class Policy {
 
   // Refuses values that are not finite; otherwise clamp(rule * modifiers, 0, 1).
   Decision decide(const Evidence& evidence) const;
-  // The same checks when alpha is already fixed: by the partner of a symmetric exchange, or by push-sum masses.
+  // The same checks when alpha is already fixed: by the partner of a symmetric exchange, or by
+  // push-sum masses.
   static Decision decide_fixed(const Evidence& evidence, double alpha);
 
   bool symmetric() const noexcept { return symmetric_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An immutable copy of a peer's flat parameters, taken between two mini-batches. Shared by the frame that carries it,
-// the exchange that waits for its answer and the merge that reads it; freed with the last of them.
+// An immutable copy of a peer's flat parameters, taken between two mini-batches. Shared by the
+// frame that carries it, the exchange that waits for its answer and the merge that reads it; freed
+// with the last of them.
 #pragma once
 
 #include <memory>

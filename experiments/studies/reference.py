@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the reference pool and its variations, and prints the tables of README.md.
 
-    experiments/studies/reference.py --binary build/ci/hearsay --out runs/reference [--only NAME,NAME] [--seeds 0,1,2]
+    experiments/studies/reference.py --binary build/ci/hearsay --out runs/reference
+                                     [--only NAME,NAME] [--seeds 0,1,2]
 
-Runs that already have a result.json are not repeated, so an interrupted study goes on where it stopped.
+Runs that already have a result.json are not repeated: an interrupted study goes on where it was.
 """
 import argparse
 import json
@@ -13,8 +14,9 @@ import statistics
 import subprocess
 import sys
 
-REFERENCE = ("--peers 16 --epochs 25 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
-             "--model mlp:256,128 --protocol pairwise --merge ema:0.5 --merge-every 1 --data fashion-mnist --split iid")
+REFERENCE = ("--peers 16 --epochs 25 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 "
+             "--schedule cosine --model mlp:256,128 --protocol pairwise --merge ema:0.5 "
+             "--merge-every 1 --data fashion-mnist --split iid")
 
 # name -> flags changed against the reference
 POOLS = {
@@ -74,7 +76,8 @@ def run(options, name, changes, seed):
     folder = options.out / (name.replace(", ", "-").replace(" ", "-") + f"-s{seed}")
     result = folder / "result.json"
     if not result.exists():
-        command = [options.binary, "sim", *merged_flags(changes), "--seed", str(seed), "--run", str(folder), "--quiet"]
+        command = [options.binary, "sim", *merged_flags(changes), "--seed", str(seed),
+                   "--run", str(folder), "--quiet"]
         print("+", " ".join(command), file=sys.stderr, flush=True)
         done = subprocess.run(command, stdout=subprocess.DEVNULL)
         if not result.exists():
@@ -90,14 +93,16 @@ def pool_table(options):
     rows = chosen(options, POOLS)
     if not rows:
         return
-    print("| pool | mean | worst | averaged model | MB sent | merges | wall s |\n|---|---|---|---|---|---|---|")
+    print("| pool | mean | worst | averaged model | MB sent | merges | wall s |")
+    print("|---|---|---|---|---|---|---|")
     for name, flags in rows.items():
         results = [run(options, name, flags, seed)[0] for seed in options.seeds]
 
         def mean(key):
             return statistics.fmean(r[key] for r in results)
 
-        print(f"| {name} | {100 * mean('test_acc_mean'):.2f} | {100 * min(r['test_acc_min'] for r in results):.2f} "
+        worst = min(r["test_acc_min"] for r in results)
+        print(f"| {name} | {100 * mean('test_acc_mean'):.2f} | {100 * worst:.2f} "
               f"| {100 * mean('test_acc_averaged_model'):.2f} | {mean('payload_bytes') / 1e6:.0f} "
               f"| {mean('merges'):.0f} | {mean('wall_s'):.1f} |", flush=True)
 
@@ -108,8 +113,10 @@ def slow_peer_table(options):
         return
     print("\n| one slow peer of 4 | virtual s to 86 % |\n|---|---|")
     for name, flags in rows.items():
-        times = [run(options, "slow " + name, flags, seed)[0].get("target_reached_s") for seed in options.seeds]
-        print(f"| {name} | {', '.join('missed' if t is None else f'{t:.3f}' for t in times)} |", flush=True)
+        results = [run(options, "slow " + name, flags, seed)[0] for seed in options.seeds]
+        times = [r.get("target_reached_s") for r in results]
+        text = ", ".join("missed" if t is None else f"{t:.3f}" for t in times)
+        print(f"| {name} | {text} |", flush=True)
 
 
 def validation_curve(folder):
@@ -132,19 +139,22 @@ def convergence_table(options):
         for seed in options.seeds:
             result, folder = run(options, name, flags, seed)
             curve = validation_curve(folder)
-            epochs = [p["samples"] / (0.9 * p["shard"] if "--until-converged" in flags else p["shard"])
-                      for p in result["per_peer"]]
+            trained = 0.9 if "--until-converged" in flags else 1.0  # the rest judges models
+            epochs = [p["samples"] / (trained * p["shard"]) for p in result["per_peer"]]
             print(f"| {name}, seed {seed} | {statistics.median(epochs):.1f} | {curve.index(min(curve)) + 1} "
                   f"| {result.get('reason', 'after its epochs')} |", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="build/ci/hearsay")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/reference"))
+    parser.add_argument("--out", type=pathlib.Path, default="runs/reference")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")], default=[0, 1, 2])
+    parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")],
+                        default=[0, 1, 2])
     options = parser.parse_args()
+    options.out = pathlib.Path(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     pool_table(options)
     slow_peer_table(options)

@@ -18,7 +18,8 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   if (done_) return;
   if (std::holds_alternative<input::Start>(input)) {
     Event joined("peer.joined");
-    out.push_back(action::Record{std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
+    out.push_back(action::Record{
+        std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
     out.push_back(action::TrainGradient{});
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     gradient_ready(done->report, model, out);
@@ -41,9 +42,11 @@ void Ddp::gradient_ready(const StepReport& report, LocalModel& model, Actions& o
   wants_stop_ = stop_reason_.has_value();  // latched: all slices of a step say the same
   stop_agreed_ = wants_stop_;
   // A loss that is not finite travels as a NaN count, so that everyone finds out in the same step.
-  own_examples_ = std::isfinite(report.loss) ? report.samples : std::numeric_limits<double>::quiet_NaN();
+  own_examples_ =
+      std::isfinite(report.loss) ? report.samples : std::numeric_limits<double>::quiet_NaN();
   examples_ = own_examples_;
-  if (settings_.peers > 1) send_slice(settings_.self.value, {own_examples_, wants_stop_}, model, out);
+  if (settings_.peers > 1)
+    send_slice(settings_.self.value, {own_examples_, wants_stop_}, model, out);
 }
 
 void Ddp::send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Actions& out) {
@@ -61,7 +64,8 @@ void Ddp::send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Act
 }
 
 void Ddp::take_waiting(Time now, LocalModel& model, Actions& out) {
-  // TCP and the simulated network keep a link's order, so the first frame in line is the next one due.
+  // TCP and the simulated network keep a link's order, so the first frame in line is the next one
+  // due.
   while (reducing_ && !done_ && !waiting_.empty() && waiting_.front().seq == counters_.steps) {
     const Frame frame = std::move(waiting_.front());
     waiting_.pop_front();
@@ -75,7 +79,8 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
   if (frame.slice != due) {  // a slice before this one was lost: the ring cannot go on
     Event fault("fault.seen");
     fault.add("kind", std::string("slice lost")).add("who", peer_name(frame.from));
-    fault.add("detail", "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) + " was due");
+    fault.add("detail", "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) +
+                            " was due");
     out.push_back(action::Record{std::move(fault.add("action", std::string("waits for ever")))});
     reducing_ = false;
     return;
@@ -85,7 +90,8 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
   const auto in = frame.values->span();
   HS_CHECK(in.size() == own.size());
   Sum sum{frame.mass, frame.converged};
-  const bool summing = hops_ < n - 1;  // first n - 1 hops add up, the next n - 1 hand round the sums
+  const bool summing =
+      hops_ < n - 1;  // first n - 1 hops add up, the next n - 1 hand round the sums
   if (summing) {
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = in[i] + own[i];
     sum.examples += own_examples_;
@@ -116,7 +122,8 @@ void Ddp::step_finished(Time now, Actions& out) {
     const bool own = std::isnan(own_examples_);
     fault.add("kind", std::string(own ? "loss not finite" : "a partner's loss not finite"));
     fault.add("who", peer_name(settings_.self));
-    fault.add("detail", "own loss " + std::to_string(report_.loss) + " at step " + std::to_string(counters_.steps));
+    fault.add("detail", "own loss " + std::to_string(report_.loss) + " at step " +
+                            std::to_string(counters_.steps));
     out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
     return finish("diverged", false, out);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline `ddp`: synchronous data-parallel SGD. After every mini-batch the gradients of all peers are averaged by a
-// ring all-reduce (Patarasuk & Yuan 2009) and everyone takes the same step; nobody is ever ahead of anybody.
-// Communication: 2 (n - 1) messages and 8 N (n - 1) / n bytes sent per peer and step.
-// Gradients are weighted by examples, so short last mini-batches count for what they are. Sums run along the ring in
-// a fixed order and the finished slices are passed on unchanged: all peers hold the same bits after every step.
+// Baseline `ddp`: synchronous data-parallel SGD. After every mini-batch the gradients of all peers
+// are averaged by a ring all-reduce (Patarasuk & Yuan 2009) and everyone takes the same step;
+// nobody is ever ahead of anybody. Communication: 2 (n - 1) messages and 8 N (n - 1) / n bytes sent
+// per peer and step. Gradients are weighted by examples, so short last mini-batches count for what
+// they are. Sums run along the ring in a fixed order and the finished slices are passed on
+// unchanged: all peers hold the same bits after every step.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace hearsay::gossip {
 struct DdpSettings {
   PeerId self;
   std::uint32_t peers = 1;
-  std::uint64_t steps_per_epoch = 1, epochs = 1;  // the same for all peers: those of the largest shard
+  std::uint64_t steps_per_epoch = 1,
+                epochs = 1;  // the same for all peers: those of the largest shard
 };
 
 class Ddp final : public Protocol {
@@ -37,9 +39,9 @@ class Ddp final : public Protocol {
 
  private:
   void gradient_ready(const StepReport& report, LocalModel& model, Actions& out);
-  struct Sum {        // what a slice has collected on its way round
+  struct Sum {  // what a slice has collected on its way round
     double examples;
-    bool stop;        // someone wants to stop after this step
+    bool stop;  // someone wants to stop after this step
   };
   void send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Actions& out);
   void take_waiting(Time now, LocalModel& model, Actions& out);
@@ -52,12 +54,13 @@ class Ddp final : public Protocol {
   Counters counters_;
   EpochLog log_;
   StepReport report_;
-  std::deque<Frame> waiting_;      // slices that came before the own gradient was ready: at most 2 (n - 1)
-  std::uint32_t hops_ = 0;         // slices received in this step
+  std::deque<Frame>
+      waiting_;             // slices that came before the own gradient was ready: at most 2 (n - 1)
+  std::uint32_t hops_ = 0;  // slices received in this step
   bool reducing_ = false, done_ = false;
   bool wants_stop_ = false, stop_agreed_ = false;
-  double own_examples_ = 0.0;      // NaN when the own loss is not finite
-  double examples_ = 0.0;          // of the whole pool in this step
+  double own_examples_ = 0.0;  // NaN when the own loss is not finite
+  double examples_ = 0.0;      // of the whole pool in this step
   std::optional<std::string> stop_reason_;
 };
 

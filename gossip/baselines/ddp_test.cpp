@@ -14,9 +14,11 @@ using testkit::TinyModel;
 
 namespace {
 
-// Drives n peers through one all-reduce, delivering frames in an order drawn from the seed (per link in order).
+// Drives n peers through one all-reduce, delivering frames in an order drawn from the seed (per
+// link in order).
 struct Ring {
-  Ring(std::uint32_t n, std::size_t size, std::uint64_t seed) : rng(hearsay::kernels::Rng::stream(seed, "ring-test")) {
+  Ring(std::uint32_t n, std::size_t size, std::uint64_t seed)
+      : rng(hearsay::kernels::Rng::stream(seed, "ring-test")) {
     for (std::uint32_t i = 0; i < n; ++i) {
       peers.push_back(std::make_unique<Ddp>(DdpSettings{PeerId(i), n, 1, 3}));
       models.push_back(std::make_unique<TinyModel>(std::vector<float>(size, 0.0f)));
@@ -57,7 +59,8 @@ struct Ring {
 
 }  // namespace
 
-TEST_CASE("the ring all-reduce gives everyone the same example-weighted sum with the stated traffic") {
+TEST_CASE(
+    "the ring all-reduce gives everyone the same example-weighted sum with the stated traffic") {
   const std::uint32_t n = GENERATE(2u, 3u, 4u, 7u);
   const std::size_t size = GENERATE(1u, 5u, 28u, 100u);
   CAPTURE(n, size);
@@ -76,10 +79,12 @@ TEST_CASE("the ring all-reduce gives everyone the same example-weighted sum with
   }
   ring.deliver_all();
   CHECK(ring.frames == n * 2 * (n - 1));
-  CHECK(ring.bytes == 2 * (n - 1) * size * sizeof(float));  // all peers together: 2 (n - 1) / n * 4 N each
+  CHECK(ring.bytes ==
+        2 * (n - 1) * size * sizeof(float));  // all peers together: 2 (n - 1) / n * 4 N each
   for (std::uint32_t i = 0; i < n; ++i) {
     CHECK(ring.models[i]->g == ring.models[0]->g);  // the same bits
-    for (std::size_t k = 0; k < size; ++k) CHECK(ring.models[i]->g[k] == Approx(expected[k]).epsilon(1e-6));
+    for (std::size_t k = 0; k < size; ++k)
+      CHECK(ring.models[i]->g[k] == Approx(expected[k]).epsilon(1e-6));
   }
   REQUIRE(ring.scales.size() == n);
   for (const double scale : ring.scales) CHECK(scale == Approx(1.0 / examples));
@@ -95,10 +100,13 @@ TEST_CASE("when one peer wants to stop, all stop after the same step") {
   for (const auto& peer : ring.peers) CHECK(peer->counters().steps == 1);
 }
 
-TEST_CASE("one loss that is not finite ends the baseline for everyone in the same step, without an update") {
+TEST_CASE(
+    "one loss that is not finite ends the baseline for everyone in the same step, without an "
+    "update") {
   Ring ring(3, 10, 5);
   for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
-  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::StepDone{{32, i == 2 ? std::nan("") : 1.0, 0, 0.1}});
+  for (std::uint32_t i = 0; i < 3; ++i)
+    ring.feed(i, input::StepDone{{32, i == 2 ? std::nan("") : 1.0, 0, 0.1}});
   ring.deliver_all();
   CHECK(ring.ends == std::vector<bool>(3, false));
   CHECK(ring.scales.empty());

@@ -21,9 +21,11 @@ class EpochLog {
   Event take(std::uint64_t total_samples, Time now) {
     const double n = static_cast<double>(std::max<std::uint64_t>(1, samples_));
     Event event("block.finished");
-    event.add("samples", static_cast<std::int64_t>(total_samples)).add("steps", static_cast<std::int64_t>(steps_));
+    event.add("samples", static_cast<std::int64_t>(total_samples))
+        .add("steps", static_cast<std::int64_t>(steps_));
     event.add("loss", loss_sum_ / n).add("acc", static_cast<double>(correct_) / n);
-    event.add("step_ns", (now - started_).count() / std::max<std::int64_t>(1, static_cast<std::int64_t>(steps_)));
+    event.add("step_ns", (now - started_).count() /
+                             std::max<std::int64_t>(1, static_cast<std::int64_t>(steps_)));
     *this = EpochLog{};
     started_ = now;
     return event;

@@ -9,7 +9,8 @@ void Local::on(const Input& input, Time now, LocalModel&, Actions& out) {
   if (done_) return;
   if (std::holds_alternative<input::Start>(input)) {
     Event joined("peer.joined");
-    out.push_back(action::Record{std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
+    out.push_back(action::Record{
+        std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
     out.push_back(action::Train{});
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     step_done(done->report, now, out);
@@ -30,8 +31,8 @@ void Local::step_done(const StepReport& report, Time now, Actions& out) {
   if (!finite) {
     Event fault("fault.seen");
     fault.add("kind", std::string("loss not finite")).add("who", peer_name(settings_.self));
-    fault.add("detail", "loss " + std::to_string(report.loss) + " at step " + std::to_string(counters_.steps) +
-                            ", lr " + std::to_string(report.lr));
+    fault.add("detail", "loss " + std::to_string(report.loss) + " at step " +
+                            std::to_string(counters_.steps) + ", lr " + std::to_string(report.lr));
     out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
     return finish("diverged", false, out);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way of exchanging weights with a partner. GossipPeer decides when and with whom; an exchange decides what is
-// sent, what is answered, and by how much each side moves. Called only between two mini-batches.
+// One way of exchanging weights with a partner. GossipPeer decides when and with whom; an exchange
+// decides what is sent, what is answered, and by how much each side moves. Called only between two
+// mini-batches.
 //
 //             messages   bytes on the wire   who moves    pool's mean
 //   push          1             4 N          receiver     kept in expectation only
@@ -21,7 +22,8 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual Inbox::Keep keep() const = 0;
-  // Sends to `partner`; returns the frame's sequence number, or nothing when the exchange had to be skipped.
+  // Sends to `partner`; returns the frame's sequence number, or nothing when the exchange had to be
+  // skipped.
   virtual std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) = 0;
   // A frame that concerns weights (push, ack, request, reply, busy, returned).
   virtual void receive(Frame frame, PeerState& peer, Turn& turn) = 0;
@@ -32,8 +34,8 @@ class Exchange {
   // `who` is gone: nothing more will come from there.
   virtual void partner_down(PeerId who, PeerState& peer, Turn& turn) = 0;
 
-  virtual std::size_t unanswered() const = 0;          // exchanges whose answer is still to come
-  virtual bool awaits(std::uint64_t seq) const = 0;    // is `seq` one of them?
+  virtual std::size_t unanswered() const = 0;        // exchanges whose answer is still to come
+  virtual bool awaits(std::uint64_t seq) const = 0;  // is `seq` one of them?
 };
 
 std::unique_ptr<Exchange> make_pairwise();

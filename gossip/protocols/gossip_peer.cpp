@@ -8,13 +8,11 @@
 #include "gossip/limits.hpp"
 #include "gossip/merging.hpp"
 #include "kernels/core/check.hpp"
-#include "merge/policies/ema.hpp"
 
 namespace hearsay::gossip {
 namespace {
 
-constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange reaches this sequence number
-constexpr std::uint32_t kVotePatience = 8;                 // merges a majority waits for missing votes
+constexpr std::uint32_t kVotePatience = 8;  // merges a majority waits for missing votes
 
 std::unique_ptr<Exchange> make_exchange(const GossipSettings& s) {
   switch (s.exchange) {
@@ -57,8 +55,6 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
   turn.record(std::move(joined));
   begin_block(turn);
 }
-
-// ---- training ------------------------------------------------------------------------------------------------------
 
 void GossipPeer::begin_block(Turn& turn) {
   Blocks::Draw draw;
@@ -124,13 +120,16 @@ void GossipPeer::end_block(Turn& turn) {
   const double samples = static_cast<double>(std::max<std::uint64_t>(1, block_.samples));
   Event finished("block.finished");
   finished.add("samples", integer(peer_.counters.samples)).add("steps", integer(block_.steps));
-  finished.add("loss", block_.loss_sum / samples).add("acc", static_cast<double>(block_.correct) / samples);
-  finished.add("step_ns", (turn.now - block_.started).count() / std::max<std::int64_t>(1, integer(block_.steps)));
+  finished.add("loss", block_.loss_sum / samples)
+      .add("acc", static_cast<double>(block_.correct) / samples);
+  finished.add("step_ns", (turn.now - block_.started).count() /
+                              std::max<std::int64_t>(1, integer(block_.steps)));
   turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
 }
 
-// Merges of one boundary follow each other: each starts once the answer to the one before has been applied. Started
-// together they would all answer to the same snapshot, and two or more displacements from it overshoot.
+// Merges of one boundary follow each other: each starts once the answer to the one before has been
+// applied. Started together they would all answer to the same snapshot, and two or more
+// displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
   while (merges_due_ > 0 && !(last_started_ && exchange_->awaits(*last_started_))) {
     --merges_due_;
@@ -146,7 +145,8 @@ std::optional<std::uint64_t> GossipPeer::start_merge(Turn& turn) {
   }
   Event chosen("partner.chosen");
   chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
-  turn.record(std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
+  turn.record(
+      std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
   burst_.push_back(choice->partner);
   const auto seq = exchange_->start(choice->partner, peer_, turn);
   ++(seq ? peer_.counters.merges_started : peer_.counters.merges_skipped);
@@ -154,9 +154,12 @@ std::optional<std::uint64_t> GossipPeer::start_merge(Turn& turn) {
 }
 
 std::optional<Choice> GossipPeer::choose_partner() {
-  const auto in_burst = [&](PeerId peer) { return std::find(burst_.begin(), burst_.end(), peer) != burst_.end(); };
+  const auto in_burst = [&](PeerId peer) {
+    return std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
+  };
   const auto excluded = [&](PeerId peer) { return !peer_.table.may_merge(peer) || in_burst(peer); };
-  const auto in_reach = std::count_if(burst_.begin(), burst_.end(), [&](PeerId p) { return peer_.table.may_merge(p); });
+  const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
+                                      [&](PeerId p) { return peer_.table.may_merge(p); });
   // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
   return selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
                           peer_.table.out_of_reach() + static_cast<std::size_t>(in_reach));
@@ -169,11 +172,12 @@ bool GossipPeer::answered() const {
 
 void GossipPeer::diverged(const StepReport& report, Turn& turn) {
   turn.record(fault("loss not finite", peer_.settings.self,
-                    "loss " + std::to_string(report.loss) + " at step " + std::to_string(peer_.counters.steps) +
-                        ", lr " + std::to_string(report.lr),
+                    "loss " + std::to_string(report.loss) + " at step " +
+                        std::to_string(peer_.counters.steps) + ", lr " + std::to_string(report.lr),
                     "stops training and offers its weights no more"));
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
-    if (PeerId(i) != peer_.settings.self) turn.send(control_frame(FrameKind::left, PeerId(i), 0, peer_));
+    if (PeerId(i) != peer_.settings.self)
+      turn.send(control_frame(FrameKind::left, PeerId(i), 0, peer_));
   }
   Event left("peer.left");
   turn.record(std::move(left.add("reason", std::string("diverged"))));
@@ -181,22 +185,22 @@ void GossipPeer::diverged(const StepReport& report, Turn& turn) {
   phase_ = Phase::done;
 }
 
-// ---- what arrives --------------------------------------------------------------------------------------------------
-
 void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
   const Frame& frame = in.frame;
   if (peer_.table.heard(frame.from, turn.now)) {
     turn.record(fault("partner back", frame.from, "a frame arrived", "counts again"));
   }
   peer_.votes.learn(frame.votes);
-  if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0) enter_end_game(turn);
+  if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0)
+    enter_end_game(turn);
   switch (frame.kind) {
     case FrameKind::ping: return answer_ping(frame.from, turn);
     case FrameKind::pong: return;
     case FrameKind::chunk: return;  // belongs to baselines
     case FrameKind::finished:
       if (phase_ < Phase::end_game || frame.end_game) peer_.table.finished(frame.from);
-      if (frame.converged && peer_.settings.until_converged && !stop_reason_) stop_reason_ = "converged";
+      if (frame.converged && peer_.settings.until_converged && !stop_reason_)
+        stop_reason_ = "converged";
       return progress_when_answered(turn);
     case FrameKind::left:
       peer_.table.left(frame.from);
@@ -230,7 +234,8 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
 }
 
 Exchange& GossipPeer::exchange_for(const Frame& frame) {
-  const bool pair = frame.kind == FrameKind::request || frame.kind == FrameKind::reply || frame.kind == FrameKind::busy;
+  const bool pair = frame.kind == FrameKind::request || frame.kind == FrameKind::reply ||
+                    frame.kind == FrameKind::busy;
   return pair && end_exchange_ ? *end_exchange_ : *exchange_;
 }
 
@@ -242,7 +247,8 @@ void GossipPeer::serve_inbox(Turn& turn) {
   check_votes(turn);
 }
 
-// Stops when everyone has voted, or when a majority has and the missing votes have not come for kVotePatience merges.
+// Stops when everyone has voted, or when a majority has and the missing votes have not come for
+// kVotePatience merges.
 void GossipPeer::check_votes(Turn&) {
   if (!peer_.settings.until_converged || stop_reason_) return;
   const std::uint32_t fresh = peer_.votes.fresh();
@@ -254,7 +260,8 @@ void GossipPeer::check_votes(Turn&) {
     majority_merges_ = 0;
   }
   merges_seen_ = applied;
-  if (fresh == peer_.settings.peers || majority_merges_ >= kVotePatience) stop_reason_ = "converged";
+  if (fresh == peer_.settings.peers || majority_merges_ >= kVotePatience)
+    stop_reason_ = "converged";
 }
 
 void GossipPeer::handle(const input::PeerDown& down, Turn& turn) {
@@ -284,116 +291,6 @@ void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
     case Phase::last_lingering: return leave(turn);
     default: return;  // training and draining stop by themselves
   }
-}
-
-// ---- the end -------------------------------------------------------------------------------------------------------
-
-void GossipPeer::drain(std::string reason, Turn& turn) {
-  finish_reason_ = std::move(reason);
-  phase_ = Phase::draining;
-  if (finish_reason_ != "finished") merges_due_ = 0;  // told to stop: start nothing more
-  peer_.counters.longest_gap_samples = std::max(peer_.counters.longest_gap_samples,
-                                                peer_.counters.samples - peer_.counters.samples_at_last_merge);
-  serve_inbox(turn);
-  progress_when_answered(turn);
-}
-
-// Whoever waits for an answer goes on when it is in (or given up).
-void GossipPeer::progress_when_answered(Turn& turn) {
-  if (at_boundary()) start_due_merges(turn);
-  if (!answered()) return;
-  switch (phase_) {
-    case Phase::waiting:
-      check_votes(turn);
-      return stop_reason_ ? drain(*stop_reason_, turn) : train_block(turn);
-    case Phase::draining: return announce_finished(turn);
-    case Phase::lingering:
-    case Phase::last_lingering: return linger(turn);
-    case Phase::end_game: return end_game_round(turn);
-    case Phase::training:
-    case Phase::done: return;
-  }
-}
-
-void GossipPeer::announce_finished(Turn& turn) {
-  phase_ = phase_ == Phase::end_game ? Phase::last_lingering : Phase::lingering;
-  for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
-    if (PeerId(i) == peer_.settings.self || peer_.table.state(PeerId(i)) == PeerTable::State::left) continue;
-    turn.send(finished_frame(PeerId(i)));
-  }
-  lingering_since_ = turn.now;
-  turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
-  linger(turn);
-}
-
-Frame GossipPeer::finished_frame(PeerId to) const {
-  Frame frame = control_frame(FrameKind::finished, to, 0, peer_);
-  frame.converged = finish_reason_ == "converged";
-  frame.end_game = phase_ == Phase::last_lingering;
-  return frame;
-}
-
-void GossipPeer::linger(Turn& turn) {
-  if (!peer_.table.all_settled()) return;
-  if (phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0) return enter_end_game(turn);
-  leave(turn);
-}
-
-void GossipPeer::look_for_the_silent(Turn& turn) {
-  if (!is_lingering()) return;
-  auto silent = peer_.table.in_state(PeerTable::State::training);
-  const auto suspected = peer_.table.in_state(PeerTable::State::suspected);
-  silent.insert(silent.end(), suspected.begin(), suspected.end());
-  for (const PeerId peer : silent) {
-    const Time silence = turn.now - std::max(peer_.table.last_heard(peer), lingering_since_);
-    if (silence < limits::kSilenceUntilGone) {
-      turn.send(control_frame(FrameKind::ping, peer, 0, peer_));
-      continue;
-    }
-    if (peer_.table.gone(peer)) turn.record(lost_event(peer, "silent", peer_));
-  }
-  turn.timer(turn.now + limits::kLingerTick, kLingerTimer);
-  linger(turn);
-}
-
-// 2 ceil(log2 n) or so symmetric merges at alpha = 1/2 without training: pulls the models together for export.
-void GossipPeer::enter_end_game(Turn& turn) {
-  phase_ = Phase::end_game;
-  turn.out.push_back(action::EndGameBegins{});
-  peer_.settings.policy = std::make_shared<const merge::Policy>(
-      std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
-      std::vector<std::unique_ptr<merge::Modifier>>{});
-  rounds_left_ = peer_.settings.end_game_rounds;
-  peer_.settings.until_converged = false;
-  peer_.table.reopen_finished();
-  end_game_round(turn);
-}
-
-void GossipPeer::end_game_round(Turn& turn) {
-  burst_.clear();
-  while (rounds_left_ > 0) {
-    --rounds_left_;
-    const auto choice = choose_partner();
-    if (!choice) {
-      ++peer_.counters.merges_skipped;
-      continue;
-    }
-    ++peer_.counters.merges_started;
-    const std::size_t first_new = turn.out.size();
-    (end_exchange_ ? *end_exchange_ : *exchange_).start(choice->partner, peer_, turn);
-    for (std::size_t i = first_new; i < turn.out.size(); ++i) {
-      if (auto* send = std::get_if<action::Send>(&turn.out[i])) send->frame.end_game = true;
-    }
-    return;  // the next round follows the answer
-  }
-  announce_finished(turn);
-}
-
-void GossipPeer::leave(Turn& turn) {
-  Event left("peer.left");
-  turn.record(std::move(left.add("reason", finish_reason_)));
-  turn.out.push_back(action::Finish{finish_reason_, true});
-  phase_ = Phase::done;
 }
 
 }  // namespace hearsay::gossip

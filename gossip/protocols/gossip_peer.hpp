@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gossiping peer: trains a block of K, merges with one neighbour, draws the next K, and never waits for a barrier.
-// At every mini-batch boundary it first applies what has arrived, then does what is due. After its last epoch it goes
-// on answering until everyone it can reach has finished too (interface, "End of a run").
+// A gossiping peer: trains a block of K, merges with one neighbour, draws the next K, and never
+// waits for a barrier. At every mini-batch boundary it first applies what has arrived, then does
+// what is due. After its last epoch it goes on answering until everyone it can reach has finished
+// too (interface, "End of a run").
 //
 //   training -> (waiting) -> draining -> lingering -> (end game -> last lingering) -> done
 #pragma once
@@ -24,9 +25,13 @@ class GossipPeer final : public Protocol {
 
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return peer_.counters; }
-  void for_each_waiting(const std::function<void(const Frame&)>& visit) const override { inbox_.for_each(visit); }
+  void for_each_waiting(const std::function<void(const Frame&)>& visit) const override {
+    inbox_.for_each(visit);
+  }
 
  private:
+  static constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange gets this number
+
   enum class Phase { training, waiting, draining, lingering, end_game, last_lingering, done };
 
   struct Block {  // accumulators of the block in progress
@@ -48,7 +53,7 @@ class GossipPeer final : public Protocol {
   void start_due_merges(Turn& turn);
   std::optional<std::uint64_t> start_merge(Turn& turn);  // sequence number, or nothing when skipped
   std::optional<Choice> choose_partner();
-  bool answered() const;            // nothing due, nothing on its way
+  bool answered() const;  // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
   void diverged(const StepReport& report, Turn& turn);
 
@@ -67,7 +72,9 @@ class GossipPeer final : public Protocol {
   void leave(Turn& turn);
   Exchange& exchange_for(const Frame& frame);
   bool at_boundary() const { return phase_ != Phase::training; }
-  bool is_lingering() const { return phase_ == Phase::lingering || phase_ == Phase::last_lingering; }
+  bool is_lingering() const {
+    return phase_ == Phase::lingering || phase_ == Phase::last_lingering;
+  }
 
   PeerState peer_;
   Blocks blocks_;
@@ -77,14 +84,14 @@ class GossipPeer final : public Protocol {
   Inbox inbox_;
   Phase phase_ = Phase::training;
   Block block_;
-  std::vector<PeerId> burst_;               // partners of this boundary's merges so far
-  std::size_t merges_due_ = 0;              // merges of this boundary still to be started
+  std::vector<PeerId> burst_;                  // partners of this boundary's merges so far
+  std::size_t merges_due_ = 0;                 // merges of this boundary still to be started
   std::optional<std::uint64_t> last_started_;  // the newest of them
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;
   std::uint32_t rounds_left_ = 0;
-  Time lingering_since_{0};                 // silence counts from here at the earliest
+  Time lingering_since_{0};  // silence counts from here at the earliest
 };
 
 }  // namespace hearsay::gossip

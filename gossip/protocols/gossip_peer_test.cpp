@@ -37,7 +37,8 @@ struct Seat {  // one peer at the table
 }  // namespace
 
 TEST_CASE("a pairwise exchange moves both sides by the same displacement and keeps the sum") {
-  Seat a(settings(0, 2, ExchangeKind::pairwise), {1, 2, 3}), b(settings(1, 2, ExchangeKind::pairwise), {5, -2, 7});
+  Seat a(settings(0, 2, ExchangeKind::pairwise), {1, 2, 3}),
+      b(settings(1, 2, ExchangeKind::pairwise), {5, -2, 7});
   a.on(input::Start{});
   b.on(input::Start{});
   auto request = a.train_until_send();
@@ -61,7 +62,8 @@ TEST_CASE("a pairwise exchange moves both sides by the same displacement and kee
 }
 
 TEST_CASE("a refused request leaves both sides untouched and frees the initiator") {
-  Seat a(settings(0, 2, ExchangeKind::pairwise), {1, 2}), b(settings(1, 2, ExchangeKind::pairwise), {5, 6});
+  Seat a(settings(0, 2, ExchangeKind::pairwise), {1, 2}),
+      b(settings(1, 2, ExchangeKind::pairwise), {5, 6});
   a.on(input::Start{});
   b.on(input::Start{});
   a.model.w[1] = std::numeric_limits<float>::quiet_NaN();
@@ -87,11 +89,13 @@ TEST_CASE("push moves the receiver alone") {
   Actions out = b.on(input::StepDone{{1, 0.5, 1, 0.1}});
   CHECK(b.model.w == std::vector<float>{3, 4});
   CHECK(a.model.w == std::vector<float>{1, 2});
-  for (const auto& send : take<action::Send>(out)) CHECK(send.frame.kind == FrameKind::push);  // no answer
+  for (const auto& send : take<action::Send>(out))
+    CHECK(send.frame.kind == FrameKind::push);  // no answer
 }
 
 TEST_CASE("push-sum halves the sender's mass and weighs the receiver's move by it") {
-  Seat a(settings(0, 2, ExchangeKind::push_sum), {1, 2}), b(settings(1, 2, ExchangeKind::push_sum), {4, 5});
+  Seat a(settings(0, 2, ExchangeKind::push_sum), {1, 2}),
+      b(settings(1, 2, ExchangeKind::push_sum), {4, 5});
   a.on(input::Start{});
   b.on(input::Start{});
   auto sends = a.train_until_send();
@@ -136,17 +140,21 @@ TEST_CASE("two peers that wait for each other still serve each other") {
   a.on(input::Start{});
   b.on(input::Start{});
   auto from_a = a.train_until_send(), from_b = b.train_until_send();
-  Actions at_b = b.on(input::FrameIn{from_a.at(0).frame}), at_a = a.on(input::FrameIn{from_b.at(0).frame});
+  Actions at_b = b.on(input::FrameIn{from_a.at(0).frame}),
+          at_a = a.on(input::FrameIn{from_b.at(0).frame});
   auto reply_b = take<action::Send>(at_b), reply_a = take<action::Send>(at_a);
   REQUIRE(reply_b.at(0).frame.kind == FrameKind::reply);
   REQUIRE(reply_a.at(0).frame.kind == FrameKind::reply);
-  Actions end_a = a.on(input::FrameIn{reply_b[0].frame}), end_b = b.on(input::FrameIn{reply_a[0].frame});
+  Actions end_a = a.on(input::FrameIn{reply_b[0].frame}),
+          end_b = b.on(input::FrameIn{reply_a[0].frame});
   CHECK(take<action::Train>(end_a).size() == 1);
   CHECK(take<action::Train>(end_b).size() == 1);
   CHECK(a.model.w[0] + b.model.w[0] == Approx(4));  // the crossed exchanges keep the sum
 }
 
-TEST_CASE("an unanswered exchange ends at its deadline, is logged as half, and the partner is left alone") {
+TEST_CASE(
+    "an unanswered exchange ends at its deadline, is logged as half, and the partner is left "
+    "alone") {
   Seat a(settings(0, 2, ExchangeKind::pairwise), {1, 2});
   Actions out = a.on(input::Start{});
   std::vector<action::SetTimer> timers;
@@ -160,7 +168,8 @@ TEST_CASE("an unanswered exchange ends at its deadline, is logged as half, and t
   CHECK(recorded(out, "merge.half"));
   CHECK(recorded(out, "peer.lost"));
   CHECK(a.model.w == std::vector<float>{1, 2});
-  for (const auto& send : a.train_until_send()) CHECK(send.frame.kind == FrameKind::finished);  // no partner left
+  for (const auto& send : a.train_until_send())
+    CHECK(send.frame.kind == FrameKind::finished);  // no partner left
 }
 
 TEST_CASE("a loss that is not finite stops the peer, which says goodbye and offers nothing") {
@@ -195,7 +204,8 @@ TEST_CASE("frames of every kind at any time never break a peer") {
   const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6, 7, 8);
   CAPTURE(seed);
   auto rng = hearsay::kernels::Rng::stream(seed, "frame-storm");
-  for (const ExchangeKind kind : {ExchangeKind::pairwise, ExchangeKind::push, ExchangeKind::push_sum}) {
+  for (const ExchangeKind kind :
+       {ExchangeKind::pairwise, ExchangeKind::push, ExchangeKind::push_sum}) {
     auto s = settings(0, 4, kind);
     s.until_converged = rng.below(2) == 1;
     s.end_game_rounds = rng.below(3);
@@ -212,7 +222,8 @@ TEST_CASE("frames of every kind at any time never break a peer") {
         out = a.on(input::PeerDown{PeerId(1 + rng.below(3))});
       } else {
         Frame frame;
-        frame.kind = static_cast<FrameKind>(rng.below(10));  // `left` stays out: it would end the pool at once
+        frame.kind = static_cast<FrameKind>(
+            rng.below(10));  // `left` stays out: it would end the pool at once
         frame.from = PeerId(1 + rng.below(3));
         frame.seq = rng.below(6);
         frame.answers = rng.below(6);

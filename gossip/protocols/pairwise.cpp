@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairwise, asynchronous. i sends s_i and trains on; j answers at its next boundary with s_j, taken before it merges,
-// and moves by a (s_i - s_j); i moves by a (s_j - s_i) when the answer is in. Both use j's alpha when the policy is
-// symmetric, so the pool's mean is kept exactly; otherwise each side decides for itself.
+// Pairwise, asynchronous. i sends s_i and trains on; j answers at its next boundary with s_j, taken
+// before it merges, and moves by a (s_i - s_j); i moves by a (s_j - s_i) when the answer is in.
+// Both use j's alpha when the policy is symmetric, so the pool's mean is kept exactly; otherwise
+// each side decides for itself.
 #include <utility>
 
 #include "gossip/merging.hpp"
@@ -35,14 +36,17 @@ class Pairwise final : public PendingExchange {
   }
 
   void refuse(Frame frame, PeerState& peer, Turn& turn) override {
-    if (frame.kind == FrameKind::request) turn.send(control_frame(FrameKind::busy, frame.from, frame.seq, peer));
+    if (frame.kind == FrameKind::request)
+      turn.send(control_frame(FrameKind::busy, frame.from, frame.seq, peer));
   }
 
  private:
   void serve(const Frame& request, PeerState& peer, Turn& turn) {
-    merge::SnapshotRef mine = turn.model.snapshot();  // before the merge: the initiator answers to these weights
+    merge::SnapshotRef mine =
+        turn.model.snapshot();  // before the merge: the initiator answers to these weights
     const merge::Decision decision = merge_in({request, nullptr, std::nullopt}, peer, turn);
-    if (decision.verdict == merge::Verdict::refuse) return turn.send(control_frame(FrameKind::busy, request.from, request.seq, peer));
+    if (decision.verdict == merge::Verdict::refuse)
+      return turn.send(control_frame(FrameKind::busy, request.from, request.seq, peer));
     Frame reply = weights_frame(FrameKind::reply, request.from, std::move(mine), peer);
     reply.answers = request.seq;
     reply.alpha = decision.alpha;
@@ -55,7 +59,8 @@ class Pairwise final : public PendingExchange {
     if (!entry) {  // given up before, or never asked
       Event late("fault.seen");
       late.add("kind", std::string("late reply")).add("who", peer_name(reply.from));
-      late.add("detail", "answers " + std::to_string(reply.answers)).add("action", std::string("ignored"));
+      late.add("detail", "answers " + std::to_string(reply.answers))
+          .add("action", std::string("ignored"));
       return turn.record(std::move(late));
     }
     MergeRequest request{reply, entry->sent.get(), std::nullopt};

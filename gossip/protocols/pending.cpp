@@ -26,7 +26,8 @@ void PendingExchange::await(std::uint64_t seq, Entry entry, Turn& turn) {
   entries_.emplace(seq, std::move(entry));
 }
 
-std::optional<PendingExchange::Entry> PendingExchange::answer(std::uint64_t seq, PeerId partner, Time now) {
+std::optional<PendingExchange::Entry> PendingExchange::answer(std::uint64_t seq, PeerId partner,
+                                                              Time now) {
   const auto found = entries_.find(seq);
   if (found == entries_.end() || found->second.partner != partner) return std::nullopt;
   longest_ = std::max(longest_, now - found->second.started);
@@ -39,7 +40,8 @@ void PendingExchange::timeout(std::uint64_t seq, PeerState& peer, Turn& turn) {
   const auto found = entries_.find(seq);
   if (found == entries_.end()) return;  // answered meanwhile
   const PeerId partner = found->second.partner;
-  longest_ = std::max(longest_, (turn.now - found->second.started) / 4);  // the next deadline is twice this one
+  longest_ = std::max(
+      longest_, (turn.now - found->second.started) / 4);  // the next deadline is twice this one
   entries_.erase(found);
   record_half(partner, seq, "no answer before the deadline", turn);
   if (peer.table.suspected(partner)) turn.record(lost_event(partner, "no answer", peer));
@@ -58,7 +60,8 @@ void PendingExchange::partner_down(PeerId who, PeerState&, Turn& turn) {
 
 Time PendingExchange::deadline() const {
   if (longest_ == Time{0}) return limits::kExchangeTimeoutFirst;
-  return std::clamp<Time>(8 * longest_, limits::kExchangeTimeoutLeast, limits::kExchangeTimeoutMost);
+  return std::clamp<Time>(8 * longest_, limits::kExchangeTimeoutLeast,
+                          limits::kExchangeTimeoutMost);
 }
 
 }  // namespace hearsay::gossip

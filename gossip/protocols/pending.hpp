@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges that were started and not yet answered, and what every exchange kind does about them: a deadline of 8
-// times the longest answer seen (doubled after each miss, within the bounds of limits.hpp), a line when one ends half
-// done, and suspicion of the partner. Bounded by limits::kPendingExchanges.
+// Exchanges that were started and not yet answered, and what every exchange kind does about them: a
+// deadline of 8 times the longest answer seen (doubled after each miss, within the bounds of
+// limits.hpp), a line when one ends half done, and suspicion of the partner. Bounded by
+// limits::kPendingExchanges.
 #pragma once
 
 #include <map>
@@ -26,7 +27,8 @@ class PendingExchange : public Exchange {
   };
   bool full() const;
   void await(std::uint64_t seq, Entry entry, Turn& turn);
-  // Removes and returns the exchange `seq` with `partner`; nothing when there is none (late or foreign answer).
+  // Removes and returns the exchange `seq` with `partner`; nothing when there is none (late or
+  // foreign answer).
   std::optional<Entry> answer(std::uint64_t seq, PeerId partner, Time now);
 
  private:

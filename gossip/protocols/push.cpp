@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Push: the receiver moves towards the sender, the sender learns nothing. With `wait` the sender trains on only after
-// the receiver has merged (or refused): the literal reading of "W1 pushes to W2 and draws a new K".
+// Push: the receiver moves towards the sender, the sender learns nothing. With `wait` the sender
+// trains on only after the receiver has merged (or refused): the literal reading of "W1 pushes to
+// W2 and draws a new K".
 #include <utility>
 
 #include "gossip/merging.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Push-sum in pairwise asynchronous form (GoSGD, Blot et al. 2016, arXiv 1611.09726). Every peer holds a mass p,
-// 1 at the start. The sender halves p and sends (w, p/2); the receiver moves by p_in / (p + p_in) and adds p_in.
-// Invariants with learning off, frames in flight included: sum of p, and sum of p w.
-// A frame that cannot be kept goes back to its sender, who merges its own mass in again.
+// Push-sum in pairwise asynchronous form (GoSGD, Blot et al. 2016, arXiv 1611.09726). Every peer
+// holds a mass p, 1 at the start. The sender halves p and sends (w, p/2); the receiver moves by
+// p_in / (p + p_in) and adds p_in. Invariants with learning off, frames in flight included: sum of
+// p, and sum of p w. A frame that cannot be kept goes back to its sender, who merges its own mass
+// in again.
 #include <utility>
 
 #include "gossip/merging.hpp"
@@ -15,7 +16,9 @@ class PushSum final : public PendingExchange {
  public:
   explicit PushSum(bool wait) : wait_(wait) {}
 
-  Inbox::Keep keep() const override { return Inbox::Keep::every; }  // a frame replaced would be mass lost
+  Inbox::Keep keep() const override {
+    return Inbox::Keep::every;
+  }  // a frame replaced would be mass lost
 
   std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
     double& mass = peer.counters.mass;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of protocols: a model of a few numbers, and a hand-driven pool without time, loss or training.
+// For tests of protocols: a model of a few numbers, and a hand-driven pool without time, loss or
+// training.
 #pragma once
 
 #include <cmath>
@@ -23,7 +24,8 @@ class TinyModel final : public LocalModel {
     return kernels::merge_stats(w, in.span(), base ? base->span() : std::span<const float>{}, {});
   }
   void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override {
-    kernels::merge_blend(static_cast<float>(alpha), w, in.span(), base ? base->span() : std::span<const float>{}, {});
+    kernels::merge_blend(static_cast<float>(alpha), w, in.span(),
+                         base ? base->span() : std::span<const float>{}, {});
   }
   Probe probe(const merge::Snapshot*) override { return {probe_loss, 0.5, 10}; }
   void begin_block() override {}

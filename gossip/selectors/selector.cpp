@@ -10,7 +10,8 @@ constexpr std::uint32_t kListDegree = 64;
 
 }  // namespace
 
-std::optional<Choice> Selector::choose(std::uint64_t started, const std::function<bool(PeerId)>& excluded,
+std::optional<Choice> Selector::choose(std::uint64_t started,
+                                       const std::function<bool(PeerId)>& excluded,
                                        std::size_t excluded_count) {
   const std::uint32_t degree = topology_.degree(self_, started);
   if (degree == 0) return std::nullopt;

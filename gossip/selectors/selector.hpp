@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks the partner of a merge: uniform among the topology's neighbours that are neither gone nor already taken in
-// this burst. Cost: O(degree) up to kListDegree neighbours, expected O(1) rejection above (pools of thousands).
+// Picks the partner of a merge: uniform among the topology's neighbours that are neither gone nor
+// already taken in this burst. Cost: O(degree) up to kListDegree neighbours, expected O(1)
+// rejection above (pools of thousands).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct Choice {
 
 class Selector {
  public:
-  Selector(PeerId self, const Topology& topology, kernels::Rng rng) : self_(self), topology_(topology), rng_(rng) {}
+  Selector(PeerId self, const Topology& topology, kernels::Rng rng)
+      : self_(self), topology_(topology), rng_(rng) {}
 
   // `excluded(peer)` tells who may not be chosen; `excluded_count` bounds how many those are.
   std::optional<Choice> choose(std::uint64_t started, const std::function<bool(PeerId)>& excluded,

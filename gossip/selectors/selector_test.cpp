@@ -16,7 +16,8 @@ TEST_CASE("partners are drawn evenly among those who may be chosen, in small and
   std::map<std::uint32_t, int> hits;
   const int draws = 400 * static_cast<int>(peers);
   for (int i = 0; i < draws; ++i) {
-    const auto choice = selector.choose(0, [](PeerId p) { return p == PeerId(0); }, 1);
+    const auto choice = selector.choose(
+        0, [](PeerId p) { return p == PeerId(0); }, 1);
     REQUIRE(choice);
     CHECK(choice->pool == peers - 2);
     ++hits[choice->partner.value];
@@ -25,12 +26,16 @@ TEST_CASE("partners are drawn evenly among those who may be chosen, in small and
   CHECK(hits.count(0) == 0);
   CHECK(hits.count(2) == 0);
   const double expected = draws / double(peers - 2);
-  for (const auto& [peer, count] : hits) CHECK(count == Approx(expected).margin(6 * std::sqrt(expected)));
+  for (const auto& [peer, count] : hits)
+    CHECK(count == Approx(expected).margin(6 * std::sqrt(expected)));
 }
 
 TEST_CASE("nobody left means no choice, in a pool of one too") {
   const auto pair = make_uniform(2), alone = make_uniform(1);
-  Selector selector(PeerId(0), *pair, Rng::stream(1, "s")), hermit(PeerId(0), *alone, Rng::stream(1, "s"));
-  CHECK_FALSE(selector.choose(0, [](PeerId) { return true; }, 1));
-  CHECK_FALSE(hermit.choose(0, [](PeerId) { return false; }, 0));
+  Selector selector(PeerId(0), *pair, Rng::stream(1, "s")),
+      hermit(PeerId(0), *alone, Rng::stream(1, "s"));
+  CHECK_FALSE(selector.choose(
+      0, [](PeerId) { return true; }, 1));
+  CHECK_FALSE(hermit.choose(
+      0, [](PeerId) { return false; }, 0));
 }

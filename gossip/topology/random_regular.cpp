@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random regular graph: start from a circulant graph of the wanted degree, then switch random pairs of edges
-// (a-b, c-d -> a-d, c-b) whenever the result stays simple. 20 accepted tries per edge mix well; a disconnected outcome
-// is switched further.
+// A random regular graph: start from a circulant graph of the wanted degree, then switch random
+// pairs of edges (a-b, c-d -> a-d, c-b) whenever the result stays simple. 20 accepted tries per
+// edge mix well; a disconnected outcome is switched further.
 #include <algorithm>
 #include <set>
 
@@ -18,7 +18,8 @@ Edge ordered(std::uint32_t a, std::uint32_t b) { return a < b ? Edge{a, b} : Edg
 std::vector<Edge> circulant_edges(std::uint32_t peers, std::uint32_t degree) {
   std::set<Edge> edges;
   for (std::uint32_t i = 0; i < peers; ++i) {
-    for (std::uint32_t hop = 1; hop <= degree / 2; ++hop) edges.insert(ordered(i, (i + hop) % peers));
+    for (std::uint32_t hop = 1; hop <= degree / 2; ++hop)
+      edges.insert(ordered(i, (i + hop) % peers));
     if (degree % 2 == 1) edges.insert(ordered(i, (i + peers / 2) % peers));
   }
   return {edges.begin(), edges.end()};
@@ -64,7 +65,8 @@ bool is_connected(std::uint32_t peers, const std::vector<Edge>& edges) {
   return parts <= 1;
 }
 
-std::vector<Edge> random_regular_edges(std::uint32_t peers, std::uint32_t degree, kernels::Rng rng) {
+std::vector<Edge> random_regular_edges(std::uint32_t peers, std::uint32_t degree,
+                                       kernels::Rng rng) {
   HS_CHECK(degree >= 1 && degree < peers && (peers * degree) % 2 == 0);
   HS_CHECK(degree >= 2 || peers == 2);  // a 1-regular graph on more peers cannot be connected
   std::vector<Edge> edges = circulant_edges(peers, degree);

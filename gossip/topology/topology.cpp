@@ -23,7 +23,9 @@ class Uniform final : public Topology {
 class Ring final : public Topology {
  public:
   explicit Ring(std::uint32_t peers) : peers_(peers) {}
-  std::uint32_t degree(PeerId, std::uint64_t) const override { return peers_ <= 2 ? peers_ - 1 : 2; }
+  std::uint32_t degree(PeerId, std::uint64_t) const override {
+    return peers_ <= 2 ? peers_ - 1 : 2;
+  }
   PeerId neighbour(PeerId self, std::uint64_t, std::uint32_t index) const override {
     return PeerId((self.value + (index == 0 ? 1 : peers_ - 1)) % peers_);
   }
@@ -35,7 +37,8 @@ class Ring final : public Topology {
 class Exponential final : public Topology {
  public:
   explicit Exponential(std::uint32_t peers)
-      : peers_(peers), hops_(peers <= 1 ? 0u : static_cast<std::uint32_t>(std::bit_width(peers - 1))) {}
+      : peers_(peers),
+        hops_(peers <= 1 ? 0u : static_cast<std::uint32_t>(std::bit_width(peers - 1))) {}
   std::uint32_t degree(PeerId, std::uint64_t) const override { return hops_ == 0 ? 0 : 1; }
   PeerId neighbour(PeerId self, std::uint64_t started, std::uint32_t) const override {
     return PeerId((self.value + (1u << (started % hops_))) % peers_);
@@ -47,7 +50,8 @@ class Exponential final : public Topology {
 
 class Graph final : public Topology {
  public:
-  Graph(std::uint32_t peers, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) : neighbours_(peers) {
+  Graph(std::uint32_t peers, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges)
+      : neighbours_(peers) {
     for (const auto& [a, b] : edges) {
       HS_CHECK(a < peers && b < peers && a != b);
       neighbours_[a].push_back(PeerId(b));
@@ -67,11 +71,15 @@ class Graph final : public Topology {
 
 }  // namespace
 
-std::unique_ptr<Topology> make_uniform(std::uint32_t peers) { return std::make_unique<Uniform>(peers); }
+std::unique_ptr<Topology> make_uniform(std::uint32_t peers) {
+  return std::make_unique<Uniform>(peers);
+}
 std::unique_ptr<Topology> make_ring(std::uint32_t peers) { return std::make_unique<Ring>(peers); }
-std::unique_ptr<Topology> make_exponential(std::uint32_t peers) { return std::make_unique<Exponential>(peers); }
-std::unique_ptr<Topology> make_graph(std::uint32_t peers,
-                                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) {
+std::unique_ptr<Topology> make_exponential(std::uint32_t peers) {
+  return std::make_unique<Exponential>(peers);
+}
+std::unique_ptr<Topology> make_graph(
+    std::uint32_t peers, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& edges) {
   return std::make_unique<Graph>(peers, edges);
 }
 

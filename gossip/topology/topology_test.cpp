@@ -24,9 +24,11 @@ TEST_CASE("one-peer exponential averaging is exact after log2(n) rounds when n i
   const auto graph = make_exponential(n);
   std::vector<double> x(n);
   for (std::uint32_t i = 0; i < n; ++i) x[i] = i * i;
-  for (std::uint64_t round = 0; round < 4; ++round) {  // Ying et al. 2021: x_i <- (x_i + x_(i + 2^t)) / 2
+  for (std::uint64_t round = 0; round < 4;
+       ++round) {  // Ying et al. 2021: x_i <- (x_i + x_(i + 2^t)) / 2
     std::vector<double> next(n);
-    for (std::uint32_t i = 0; i < n; ++i) next[i] = 0.5 * (x[i] + x[graph->neighbour(PeerId(i), round, 0).value]);
+    for (std::uint32_t i = 0; i < n; ++i)
+      next[i] = 0.5 * (x[i] + x[graph->neighbour(PeerId(i), round, 0).value]);
     x = next;
   }
   for (const double v : x) CHECK(v == Approx(x[0]));
@@ -35,8 +37,8 @@ TEST_CASE("one-peer exponential averaging is exact after log2(n) rounds when n i
 }
 
 TEST_CASE("random regular graphs are simple, connected, regular, and depend on the seed") {
-  const auto [n, d] = GENERATE(std::pair{2u, 1u}, std::pair{7u, 2u}, std::pair{16u, 3u}, std::pair{16u, 4u},
-                               std::pair{10u, 9u}, std::pair{101u, 6u});
+  const auto [n, d] = GENERATE(std::pair{2u, 1u}, std::pair{7u, 2u}, std::pair{16u, 3u},
+                               std::pair{16u, 4u}, std::pair{10u, 9u}, std::pair{101u, 6u});
   const std::uint64_t seed = GENERATE(1, 2, 3);
   CAPTURE(n, d, seed);
   const auto edges = random_regular_edges(n, d, Rng::stream(seed, "topology"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owning array aligned to 64 bytes (a cache line, an AVX-512 register), so that BLAS and the merge kernels take the
-// same code path for every peer: bits must not depend on where a buffer happens to lie. Move-only.
+// Owning array aligned to 64 bytes (a cache line, an AVX-512 register), so that BLAS and the merge
+// kernels take the same code path for every peer: bits must not depend on where a buffer happens to
+// lie. Move-only.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ class Buffer {
   explicit Buffer(std::size_t count) : data_(allocate(count)), count_(count) {
     std::uninitialized_value_construct_n(data_.get(), count);
   }
-  Buffer(Buffer&& other) noexcept : data_(std::move(other.data_)), count_(std::exchange(other.count_, 0)) {}
+  Buffer(Buffer&& other) noexcept
+      : data_(std::move(other.data_)), count_(std::exchange(other.count_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     data_ = std::move(other.data_);
     count_ = std::exchange(other.count_, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HS_CHECK(cond): an invariant of ours. Prints the condition and where it broke, then aborts; on in every build.
-// Never used for input: bad input is a Result or an exception (ARCHITECTURE.md, "Errors").
+// HS_CHECK(cond): an invariant of ours. Prints the condition and where it broke, then aborts; on in
+// every build. Never used for input: bad input is a Result or an exception (ARCHITECTURE.md,
+// "Errors").
 #pragma once
 
 namespace hearsay::kernels {

@@ -33,6 +33,8 @@ Digest digest(std::span<const float> weights) {
   return builder.finish();
 }
 
-std::uint64_t digest64(std::span<const std::uint8_t> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+std::uint64_t digest64(std::span<const std::uint8_t> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 }  // namespace hearsay::kernels

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digest of a weight buffer: XXH3-128 over the XXH3-64 digests of its 65,536-value tiles in order. Tiled so that a GPU
-// or a sparse update can keep it current. Bit-exact: +0 and -0 differ, NaN payloads differ. Little-endian hosts.
+// Digest of a weight buffer: XXH3-128 over the XXH3-64 digests of its 65,536-value tiles in order.
+// Tiled so that a GPU or a sparse update can keep it current. Bit-exact: +0 and -0 differ, NaN
+// payloads differ. Little-endian hosts.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct Digest {
   std::string hex() const;  // 32 lower-case digits, high half first
 };
 
-// Collects the tile digests of one or several buffers; a run's digest takes its peers' buffers in id order.
+// Collects the tile digests of one or several buffers; a run's digest takes its peers' buffers in
+// id order.
 class DigestBuilder {
  public:
   void add(std::span<const float> weights);

@@ -13,7 +13,8 @@ TEST_CASE("a digest is XXH3-128 over the XXH3-64 of its tiles") {
   std::vector<float> w(2 * kDigestTileValues + 5);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i) * 0.25f;
   const std::size_t tile = kDigestTileValues * sizeof(float);
-  const std::uint64_t tiles[3] = {XXH3_64bits(w.data(), tile), XXH3_64bits(w.data() + kDigestTileValues, tile),
+  const std::uint64_t tiles[3] = {XXH3_64bits(w.data(), tile),
+                                  XXH3_64bits(w.data() + kDigestTileValues, tile),
                                   XXH3_64bits(w.data() + 2 * kDigestTileValues, 5 * sizeof(float))};
   const auto expected = XXH3_128bits(tiles, sizeof tiles);
   CHECK(digest(w) == Digest{expected.high64, expected.low64});

@@ -20,7 +20,8 @@ std::size_t Layout::add(std::string name, std::vector<std::size_t> shape) {
 std::string Layout::first_difference(const Layout& other) const {
   const std::size_t common = std::min(slots_.size(), other.slots_.size());
   for (std::size_t i = 0; i < common; ++i) {
-    if (slots_[i].name != other.slots_[i].name || slots_[i].shape != other.slots_[i].shape) return slots_[i].name;
+    if (slots_[i].name != other.slots_[i].name || slots_[i].shape != other.slots_[i].shape)
+      return slots_[i].name;
   }
   if (slots_.size() == other.slots_.size()) return {};
   return slots_.size() > common ? slots_[common].name : other.slots_[common].name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which slice of a flat parameter buffer is which tensor: the table that makes a model one span.
-// Names follow PyTorch ("0.weight"), tensors are row-major and lie one after the other without gaps, in model order.
+// Names follow PyTorch ("0.weight"), tensors are row-major and lie one after the other without
+// gaps, in model order.
 #pragma once
 
 #include <cstddef>

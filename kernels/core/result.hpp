@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value, or a line that says why there is none. For failures that a caller is expected to handle.
-// Cost: one variant; no allocation on success beyond T's own.
+// Result<T>: a value, or a line that says why there is none. For failures that a caller is expected
+// to handle. Cost: one variant; no allocation on success beyond T's own.
 #pragma once
 
 #include <string>
@@ -18,8 +18,10 @@ struct Failure {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT: implicit by design
-  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit by design
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(Failure failure)
+      : state_(std::in_place_index<1>, std::move(failure)) {}  // NOLINT: implicit by design
 
   explicit operator bool() const noexcept { return state_.index() == 0; }
   const T& value() const& { return HS_CHECK(*this), std::get<0>(state_); }

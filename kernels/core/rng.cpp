@@ -19,7 +19,8 @@ std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-std::uint64_t mix(std::uint64_t x) {  // splitmix64 finaliser: spreads small seeds and peer numbers over all bits
+std::uint64_t mix(
+    std::uint64_t x) {  // splitmix64 finaliser: spreads small seeds and peer numbers over all bits
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
@@ -44,13 +45,15 @@ std::uint32_t poisson_ptrs(Rng& rng, double mean) {
     if (us >= 0.07 && v <= v_r) return static_cast<std::uint32_t>(k);
     if (k < 0.0 || (us < 0.013 && v > us)) continue;
     const double accept = std::log(v) + std::log(inv_alpha) - std::log(a / (us * us) + b);
-    if (accept <= k * std::log(mean) - mean - std::lgamma(k + 1.0)) return static_cast<std::uint32_t>(k);
+    if (accept <= k * std::log(mean) - mean - std::lgamma(k + 1.0))
+      return static_cast<std::uint32_t>(k);
   }
 }
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c,
+                                        std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{kMul0} * c[0];
     const std::uint64_t p1 = std::uint64_t{kMul1} * c[2];
@@ -94,7 +97,8 @@ std::uint32_t Rng::below(std::uint32_t bound) {
   const std::uint32_t threshold = (0u - bound) % bound;
   for (;;) {
     const std::uint64_t product = std::uint64_t{next_u32()} * bound;
-    if (static_cast<std::uint32_t>(product) >= threshold) return static_cast<std::uint32_t>(product >> 32);
+    if (static_cast<std::uint32_t>(product) >= threshold)
+      return static_cast<std::uint32_t>(product >> 32);
   }
 }
 

@@ -34,7 +34,9 @@ TEST_CASE("a stream resumes at its position and differs by seed, purpose and pee
   CHECK(first(7, "epochs", 3) != first(7, "epochs", 4));
 }
 
-TEST_CASE("Poisson draws have the right mean, variance and chance of zero on both sides of the method switch") {
+TEST_CASE(
+    "Poisson draws have the right mean, variance and chance of zero on both sides of the method "
+    "switch") {
   const double mean = GENERATE(0.25, 1.0, 2.0, 12.0, 29.9, 30.1, 117.0, 4000.0);
   CAPTURE(mean);
   Rng rng = Rng::stream(11, "poisson-test");

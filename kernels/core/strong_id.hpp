@@ -16,6 +16,7 @@ struct StrongId {
   friend constexpr auto operator<=>(StrongId, StrongId) = default;
 };
 
-using PeerId = StrongId<struct PeerTag>;  // index of a peer in its pool, 0 .. n - 1; printed as p00, p01, ...
+using PeerId =
+    StrongId<struct PeerTag>;  // index of a peer in its pool, 0 .. n - 1; printed as p00, p01, ...
 
 }  // namespace hearsay::kernels

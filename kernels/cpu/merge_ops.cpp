@@ -24,8 +24,8 @@ double tree_sum(double (&lanes)[kLanes]) {
 bool is_bad(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) == 0x7f800000u; }
 
 // One tile of at most kTile values. Lane l sums the terms i = l, l + 16, ... in order.
-HS_CLONES void stats_tile(std::size_t n, const float* w, const float* in, const float* base, const float* mark,
-                          MergeStats& out) {
+HS_CLONES void stats_tile(std::size_t n, const float* w, const float* in, const float* base,
+                          const float* mark, MergeStats& out) {
   double displacement[kLanes] = {}, weights[kLanes] = {}, local[kLanes] = {}, dot[kLanes] = {};
   std::uint32_t bad[kLanes] = {};
   const auto term = [&](std::size_t i, std::size_t l) {
@@ -66,17 +66,18 @@ HS_CLONES double distance_tile(std::size_t n, const float* a, const float* b) {
   return tree_sum(lanes);
 }
 
-HS_CLONES void blend_all(float alpha, std::size_t n, float* __restrict w, const float* __restrict in) {
+HS_CLONES void blend_all(float alpha, std::size_t n, float* __restrict w,
+                         const float* __restrict in) {
   for (std::size_t i = 0; i < n; ++i) w[i] += alpha * (in[i] - w[i]);
 }
 
-HS_CLONES void blend_base(float alpha, std::size_t n, float* __restrict w, const float* __restrict in,
-                          const float* __restrict base) {
+HS_CLONES void blend_base(float alpha, std::size_t n, float* __restrict w,
+                          const float* __restrict in, const float* __restrict base) {
   for (std::size_t i = 0; i < n; ++i) w[i] += alpha * (in[i] - base[i]);
 }
 
-HS_CLONES void blend_mark(float alpha, std::size_t n, float* __restrict w, const float* __restrict in,
-                          float* __restrict mark) {
+HS_CLONES void blend_mark(float alpha, std::size_t n, float* __restrict w,
+                          const float* __restrict in, float* __restrict mark) {
   for (std::size_t i = 0; i < n; ++i) {
     const float u = alpha * (in[i] - w[i]);
     w[i] += u;
@@ -84,8 +85,9 @@ HS_CLONES void blend_mark(float alpha, std::size_t n, float* __restrict w, const
   }
 }
 
-HS_CLONES void blend_base_mark(float alpha, std::size_t n, float* __restrict w, const float* __restrict in,
-                               const float* __restrict base, float* __restrict mark) {
+HS_CLONES void blend_base_mark(float alpha, std::size_t n, float* __restrict w,
+                               const float* __restrict in, const float* __restrict base,
+                               float* __restrict mark) {
   for (std::size_t i = 0; i < n; ++i) {
     const float u = alpha * (in[i] - base[i]);
     w[i] += u;
@@ -104,21 +106,22 @@ void copy_with_mark(std::span<float> w, std::span<const float> in, std::span<flo
 
 }  // namespace
 
-MergeStats merge_stats(std::span<const float> w, std::span<const float> in, std::span<const float> base,
-                       std::span<const float> mark) {
+MergeStats merge_stats(std::span<const float> w, std::span<const float> in,
+                       std::span<const float> base, std::span<const float> mark) {
   HS_CHECK(in.size() == w.size() && (base.empty() || base.size() == w.size()));
   HS_CHECK(mark.empty() || mark.size() == w.size());
   if (base.empty()) base = w;
   if (mark.empty()) mark = w;  // w - w: local_sq and dot stay 0 for finite weights
   MergeStats stats;
   for (std::size_t t = 0; t < w.size(); t += kTile) {
-    stats_tile(std::min(kTile, w.size() - t), w.data() + t, in.data() + t, base.data() + t, mark.data() + t, stats);
+    stats_tile(std::min(kTile, w.size() - t), w.data() + t, in.data() + t, base.data() + t,
+               mark.data() + t, stats);
   }
   return stats;
 }
 
-void merge_blend(float alpha, std::span<float> w, std::span<const float> in, std::span<const float> base,
-                 std::span<float> mark) {
+void merge_blend(float alpha, std::span<float> w, std::span<const float> in,
+                 std::span<const float> base, std::span<float> mark) {
   HS_CHECK(in.size() == w.size() && (base.empty() || base.size() == w.size()));
   HS_CHECK(mark.empty() || mark.size() == w.size());
   if (alpha == 0.0f) return;
@@ -134,7 +137,8 @@ double squared_distance(std::span<const float> a, std::span<const float> b) {
   HS_CHECK(b.empty() || b.size() == a.size());
   double sum = 0.0;
   for (std::size_t t = 0; t < a.size(); t += kTile) {
-    sum += distance_tile(std::min(kTile, a.size() - t), a.data() + t, b.empty() ? kZeros : b.data() + t);
+    sum += distance_tile(std::min(kTile, a.size() - t), a.data() + t,
+                         b.empty() ? kZeros : b.data() + t);
   }
   return sum;
 }

@@ -20,8 +20,8 @@ HS_CLONES void sgd_all(float lr, float momentum, float scale, std::size_t n, flo
   }
 }
 
-HS_CLONES void adamw_all(const AdamW& s, float scale, std::size_t n, float* __restrict w, float* __restrict m,
-                         float* __restrict v, const float* __restrict g) {
+HS_CLONES void adamw_all(const AdamW& s, float scale, std::size_t n, float* __restrict w,
+                         float* __restrict m, float* __restrict v, const float* __restrict g) {
   for (std::size_t i = 0; i < n; ++i) {
     const float gi = scale * g[i];
     const float mi = s.beta1 * m[i] + (1.0f - s.beta1) * gi;
@@ -41,8 +41,8 @@ void sgd_momentum(float lr, float momentum, float scale, std::span<float> w, std
   sgd_all(lr, momentum, scale, w.size(), w.data(), v.data(), g.data());
 }
 
-void adamw(const AdamW& step, float scale, std::span<float> w, std::span<float> m, std::span<float> v,
-           std::span<const float> g) {
+void adamw(const AdamW& step, float scale, std::span<float> w, std::span<float> m,
+           std::span<float> v, std::span<const float> g) {
   HS_CHECK(w.size() == m.size() && w.size() == v.size() && w.size() == g.size());
   adamw_all(step, scale, w.size(), w.data(), m.data(), v.data(), g.data());
 }

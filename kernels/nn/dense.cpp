@@ -14,7 +14,8 @@ void dense_forward(const DenseShape& s, const T* x, const T* weight, const T* bi
 }
 
 template <typename T>
-void dense_backward(const DenseShape& s, const T* x, const T* weight, const T* dy, T* d_weight, T* d_bias, T* dx) {
+void dense_backward(const DenseShape& s, const T* x, const T* weight, const T* dy, T* d_weight,
+                    T* d_bias, T* dx) {
   gemm<T>(Op::transpose, Op::none, s.out, s.in, s.batch, dy, x, T{0}, d_weight);
   std::fill_n(d_bias, s.out, T{0});
   for (std::size_t b = 0; b < s.batch; ++b) {
@@ -34,10 +35,12 @@ void relu_backward(std::size_t count, const T* y, T* dy) {
 }
 
 template void dense_forward(const DenseShape&, const float*, const float*, const float*, float*);
-template void dense_forward(const DenseShape&, const double*, const double*, const double*, double*);
-template void dense_backward(const DenseShape&, const float*, const float*, const float*, float*, float*, float*);
-template void dense_backward(const DenseShape&, const double*, const double*, const double*, double*, double*,
-                             double*);
+template void dense_forward(const DenseShape&, const double*, const double*, const double*,
+                            double*);
+template void dense_backward(const DenseShape&, const float*, const float*, const float*, float*,
+                             float*, float*);
+template void dense_backward(const DenseShape&, const double*, const double*, const double*,
+                             double*, double*, double*);
 template void relu_forward(std::size_t, float*);
 template void relu_forward(std::size_t, double*);
 template void relu_backward(std::size_t, const float*, float*);

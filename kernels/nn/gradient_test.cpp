@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layer's backward pass against central differences in double: (f(x + h) - f(x - h)) / 2h, h = 1e-5.
+// Every layer's backward pass against central differences in double: (f(x + h) - f(x - h)) / 2h, h
+// = 1e-5.
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -22,7 +23,8 @@ std::vector<double> random_values(std::size_t n, const char* purpose) {
 }
 
 // Compares `gradient` with central differences of `f` in every coordinate of `x`.
-void check_gradient(std::vector<double>& x, const std::vector<double>& gradient, const std::function<double()>& f) {
+void check_gradient(std::vector<double>& x, const std::vector<double>& gradient,
+                    const std::function<double()>& f) {
   REQUIRE(gradient.size() == x.size());
   const double h = 1e-5;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -101,6 +103,7 @@ TEST_CASE("whole MLP: gradient of every parameter") {
   std::copy(inputs.begin(), inputs.end(), workspace.input());
   workspace.differentiate(batch, params.data(), labels.data());
   const std::vector<double> gradient(workspace.gradient().begin(), workspace.gradient().end());
-  check_gradient(params, gradient,
-                 [&] { return workspace.evaluate(batch, params.data(), labels.data()).loss / batch; });
+  check_gradient(params, gradient, [&] {
+    return workspace.evaluate(batch, params.data(), labels.data()).loss / batch;
+  });
 }

@@ -7,8 +7,8 @@
 namespace hearsay::kernels {
 
 template <typename T>
-LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* logits, const std::uint8_t* labels,
-                               T* d_logits) {
+LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* logits,
+                               const std::uint8_t* labels, T* d_logits) {
   LossSums sums;
   const T inverse_batch = T{1} / static_cast<T>(batch);
   for (std::size_t b = 0; b < batch; ++b) {
@@ -33,7 +33,9 @@ LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* 
   return sums;
 }
 
-template LossSums softmax_cross_entropy(std::size_t, std::size_t, const float*, const std::uint8_t*, float*);
-template LossSums softmax_cross_entropy(std::size_t, std::size_t, const double*, const std::uint8_t*, double*);
+template LossSums softmax_cross_entropy(std::size_t, std::size_t, const float*, const std::uint8_t*,
+                                        float*);
+template LossSums softmax_cross_entropy(std::size_t, std::size_t, const double*,
+                                        const std::uint8_t*, double*);
 
 }  // namespace hearsay::kernels

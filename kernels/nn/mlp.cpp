@@ -33,10 +33,12 @@ void Mlp::initialise(Rng& rng, std::span<float> params) const {
   HS_CHECK(params.size() == layout_.size());
   for (std::size_t l = 0; l < layers(); ++l) {
     const double gain = l + 1 == layers() ? 1.0 : 2.0;
-    const double bound = std::sqrt(3.0 * gain / static_cast<double>(widths_[l]));  // uniform: variance bound^2 / 3
+    const double bound =
+        std::sqrt(3.0 * gain / static_cast<double>(widths_[l]));  // uniform: variance bound^2 / 3
     const TensorSlot& weight = layout_.slots()[2 * l];
     const TensorSlot& bias = layout_.slots()[2 * l + 1];
-    for (float& w : params.subspan(weight.offset, weight.count)) w = static_cast<float>(bound * (2.0 * rng.uniform() - 1.0));
+    for (float& w : params.subspan(weight.offset, weight.count))
+      w = static_cast<float>(bound * (2.0 * rng.uniform() - 1.0));
     for (float& b : params.subspan(bias.offset, bias.count)) b = 0.0f;
   }
 }
@@ -45,7 +47,8 @@ template <typename T>
 MlpWorkspace<T>::MlpWorkspace(const Mlp& model, std::size_t max_batch)
     : model_(model), max_batch_(max_batch), gradient_(model.layout().size()) {
   for (const std::size_t width : model.widths()) activations_.emplace_back(max_batch * width);
-  for (std::size_t l = 0; l < model.layers(); ++l) deltas_.emplace_back(max_batch * model.widths()[l + 1]);
+  for (std::size_t l = 0; l < model.layers(); ++l)
+    deltas_.emplace_back(max_batch * model.widths()[l + 1]);
 }
 
 template <typename T>
@@ -54,7 +57,8 @@ void MlpWorkspace<T>::forward(std::size_t batch, const T* params) {
   for (std::size_t l = 0; l < model_.layers(); ++l) {
     const DenseShape shape{batch, model_.widths()[l], model_.widths()[l + 1]};
     T* y = activations_[l + 1].data();
-    dense_forward(shape, activations_[l].data(), params + model_.weight_offset(l), params + model_.bias_offset(l), y);
+    dense_forward(shape, activations_[l].data(), params + model_.weight_offset(l),
+                  params + model_.bias_offset(l), y);
     if (l + 1 < model_.layers()) relu_forward(batch * shape.out, y);
   }
 }
@@ -62,19 +66,22 @@ void MlpWorkspace<T>::forward(std::size_t batch, const T* params) {
 template <typename T>
 LossSums MlpWorkspace<T>::evaluate(std::size_t batch, const T* params, const std::uint8_t* labels) {
   forward(batch, params);
-  return softmax_cross_entropy<T>(batch, model_.widths().back(), activations_.back().data(), labels, nullptr);
+  return softmax_cross_entropy<T>(batch, model_.widths().back(), activations_.back().data(), labels,
+                                  nullptr);
 }
 
 template <typename T>
-LossSums MlpWorkspace<T>::differentiate(std::size_t batch, const T* params, const std::uint8_t* labels) {
+LossSums MlpWorkspace<T>::differentiate(std::size_t batch, const T* params,
+                                        const std::uint8_t* labels) {
   forward(batch, params);
-  const LossSums sums = softmax_cross_entropy<T>(batch, model_.widths().back(), activations_.back().data(), labels,
-                                                 deltas_.back().data());
+  const LossSums sums = softmax_cross_entropy<T>(
+      batch, model_.widths().back(), activations_.back().data(), labels, deltas_.back().data());
   for (std::size_t l = model_.layers(); l-- > 0;) {
     const DenseShape shape{batch, model_.widths()[l], model_.widths()[l + 1]};
     T* below = l == 0 ? nullptr : deltas_[l - 1].data();
-    dense_backward(shape, activations_[l].data(), params + model_.weight_offset(l), deltas_[l].data(),
-                   gradient_.data() + model_.weight_offset(l), gradient_.data() + model_.bias_offset(l), below);
+    dense_backward(shape, activations_[l].data(), params + model_.weight_offset(l),
+                   deltas_[l].data(), gradient_.data() + model_.weight_offset(l),
+                   gradient_.data() + model_.bias_offset(l), below);
     if (l > 0) relu_backward(batch * shape.in, activations_[l].data(), below);
   }
   return sums;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-layer perceptron: dense, ReLU, ..., dense. The parameters are one flat span described by a Layout with the
-// names of torch.nn.Sequential(Linear, ReLU, Linear, ...): "0.weight", "0.bias", "2.weight", ...
-// The model itself is a shape and holds no numbers; a workspace holds the activations and belongs to one thread.
+// Multi-layer perceptron: dense, ReLU, ..., dense. The parameters are one flat span described by a
+// Layout with the names of torch.nn.Sequential(Linear, ReLU, Linear, ...): "0.weight", "0.bias",
+// "2.weight", ... The model itself is a shape and holds no numbers; a workspace holds the
+// activations and belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +28,13 @@ class Mlp {
   std::size_t weight_offset(std::size_t layer) const { return layout_.slots()[2 * layer].offset; }
   std::size_t bias_offset(std::size_t layer) const { return layout_.slots()[2 * layer + 1].offset; }
 
-  // Flops of one training step (forward and backward) on `batch` examples, multiply and add counted apart.
+  // Flops of one training step (forward and backward) on `batch` examples, multiply and add counted
+  // apart.
   double step_flops(std::size_t batch) const;
 
-  // He initialisation (He et al. 2015, arXiv 1502.01852): weights uniform with variance 2 / in (1 / in in the
-  // last layer), biases 0. A pure function of the stream, so that all peers of a run start from the same weights.
+  // He initialisation (He et al. 2015, arXiv 1502.01852): weights uniform with variance 2 / in (1 /
+  // in in the last layer), biases 0. A pure function of the stream, so that all peers of a run
+  // start from the same weights.
   void initialise(Rng& rng, std::span<float> params) const;
 
  private:

@@ -43,7 +43,8 @@ TEST_CASE("a batch gives the same gradient wherever its rows come from, and NaN 
   model.initialise(rng, params);
   MlpWorkspace<float> small(model, 4), large(model, 64);
   const std::vector<std::uint8_t> labels = {0, 1, 2, 1};
-  for (std::size_t i = 0; i < 24; ++i) small.input()[i] = large.input()[i] = static_cast<float>(rng.normal());
+  for (std::size_t i = 0; i < 24; ++i)
+    small.input()[i] = large.input()[i] = static_cast<float>(rng.normal());
   const LossSums a = small.differentiate(4, params.data(), labels.data());
   const LossSums b = large.differentiate(4, params.data(), labels.data());
   CHECK(a.loss == b.loss);
@@ -59,5 +60,6 @@ TEST_CASE("loss sums count ties for the lower class and report the probability o
   float* none = nullptr;
   const LossSums sums = softmax_cross_entropy(2, 3, logits.data(), labels.data(), none);
   CHECK(sums.correct == 2);
-  CHECK(sums.confidence == Approx(std::exp(1) / (2 * std::exp(1) + 1) + std::exp(5) / (std::exp(5) + 2)));
+  CHECK(sums.confidence ==
+        Approx(std::exp(1) / (2 * std::exp(1) + 1) + std::exp(5) / (std::exp(5) + 2)));
 }

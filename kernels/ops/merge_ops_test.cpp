@@ -15,7 +15,8 @@ namespace {
 std::vector<float> random_values(std::size_t n, const char* purpose) {
   Rng rng = Rng::stream(3, purpose);
   std::vector<float> values(n);
-  for (float& v : values) v = static_cast<float>(rng.normal()) * (rng.below(50) == 0 ? 1e3f : 1.0f);  // outliers
+  for (float& v : values)
+    v = static_cast<float>(rng.normal()) * (rng.below(50) == 0 ? 1e3f : 1.0f);  // outliers
   return values;
 }
 
@@ -29,7 +30,8 @@ TEST_CASE("a blend rounds difference, product and sum one after the other") {
       for (const bool with_base : {false, true}) {
         for (const bool with_mark : {false, true}) {
           CAPTURE(n, alpha, with_base, with_mark);
-          const auto start = random_values(n, "w"), in = random_values(n, "in"), base = random_values(n, "base");
+          const auto start = random_values(n, "w"), in = random_values(n, "in"),
+                     base = random_values(n, "base");
           auto w = start, mark = random_values(n, "mark");
           const auto mark_before = mark;
           merge_blend(alpha, w, in, with_base ? base : std::vector<float>{},
@@ -55,8 +57,8 @@ TEST_CASE("a blend rounds difference, product and sum one after the other") {
 TEST_CASE("statistics agree with long double sums") {
   for (const std::size_t n : kSizes) {
     CAPTURE(n);
-    const auto w = random_values(n, "w"), in = random_values(n, "in"), base = random_values(n, "base"),
-               mark = random_values(n, "mark");
+    const auto w = random_values(n, "w"), in = random_values(n, "in"),
+               base = random_values(n, "base"), mark = random_values(n, "mark");
     const MergeStats stats = merge_stats(w, in, base, mark);
     long double d2 = 0, w2 = 0, l2 = 0, dot = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -76,9 +78,11 @@ TEST_CASE("statistics agree with long double sums") {
 }
 
 TEST_CASE("every value that is not finite is counted, wherever it stands") {
-  for (const float poison : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-                             -std::numeric_limits<float>::infinity()}) {
-    for (const std::size_t at : {std::size_t{0}, std::size_t{15}, std::size_t{4096}, std::size_t{9'999}}) {
+  for (const float poison :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
+    for (const std::size_t at :
+         {std::size_t{0}, std::size_t{15}, std::size_t{4096}, std::size_t{9'999}}) {
       auto w = random_values(10'000, "w"), in = random_values(10'000, "in");
       in[at] = poison;
       CHECK(merge_stats(w, in, {}, {}).bad == 1);
@@ -89,6 +93,7 @@ TEST_CASE("every value that is not finite is counted, wherever it stands") {
 }
 
 TEST_CASE("the largest finite values are not called bad") {
-  std::vector<float> w(33, std::numeric_limits<float>::max()), in(33, std::numeric_limits<float>::lowest());
+  std::vector<float> w(33, std::numeric_limits<float>::max()),
+      in(33, std::numeric_limits<float>::lowest());
   CHECK(merge_stats(w, in, {}, {}).bad == 0);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fused pass per optimiser over flat fp32 parameters. Agreement class: exact (every operation rounded alone).
-// Moments smaller than kFlushBelow in magnitude become 0: a weight whose gradient stays 0 would otherwise leave its
-// momentum in the denormal range for ever, where some CPUs are a hundred times slower.
+// One fused pass per optimiser over flat fp32 parameters. Agreement class: exact (every operation
+// rounded alone). Moments smaller than kFlushBelow in magnitude become 0: a weight whose gradient
+// stays 0 would otherwise leave its momentum in the denormal range for ever, where some CPUs are a
+// hundred times slower.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ struct AdamW {
   float correction1, correction2;  // 1 - beta^t of this step
 };
 
-// m, v moments as in Loshchilov & Hutter 2019 (arXiv 1711.05101), decay decoupled. scale multiplies g first.
-// Traffic: 28 B per value.
-void adamw(const AdamW& step, float scale, std::span<float> w, std::span<float> m, std::span<float> v,
-           std::span<const float> g);
+// m, v moments as in Loshchilov & Hutter 2019 (arXiv 1711.05101), decay decoupled. scale multiplies
+// g first. Traffic: 28 B per value.
+void adamw(const AdamW& step, float scale, std::span<float> w, std::span<float> m,
+           std::span<float> v, std::span<const float> g);
 
 }  // namespace hearsay::kernels

@@ -35,7 +35,8 @@ TEST_CASE("AdamW follows the textbook recursion in double") {
   for (int t = 1; t <= 20; ++t) {
     for (float& x : g) x = static_cast<float>(rng.normal());
     const double c1 = 1 - std::pow(0.9, t), c2 = 1 - std::pow(0.999, t);
-    adamw({1e-2f, 0.9f, 0.999f, 1e-8f, 0.01f, static_cast<float>(c1), static_cast<float>(c2)}, 1.0f, w, m, v, g);
+    adamw({1e-2f, 0.9f, 0.999f, 1e-8f, 0.01f, static_cast<float>(c1), static_cast<float>(c2)}, 1.0f,
+          w, m, v, g);
     for (std::size_t i = 0; i < n; ++i) {
       md[i] = 0.9 * md[i] + 0.1 * g[i];
       vd[i] = 0.999 * vd[i] + 0.001 * g[i] * double(g[i]);

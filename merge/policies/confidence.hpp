@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trusts the model that is surer of the truth: factor 2 c_in^g / (c_in^g + c_own^g), c = mean probability of the true
-// class on the receiver's probe set, which neither model trained on. 1 when both are equally sure, below 2 always.
+// Trusts the model that is surer of the truth: factor 2 c_in^g / (c_in^g + c_own^g), c = mean
+// probability of the true class on the receiver's probe set, which neither model trained on. 1 when
+// both are equally sure, below 2 always.
 #pragma once
 
 #include "merge/policy.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// w += a (w_in - w): exponential moving average of what arrives. The share a is constant or moves from `first` to
-// `last` with the receiver's progress: linear, or cosine (slow at both ends). Rising a = merging more late in the run.
+// w += a (w_in - w): exponential moving average of what arrives. The share a is constant or moves
+// from `first` to `last` with the receiver's progress: linear, or cosine (slow at both ends).
+// Rising a = merging more late in the run.
 #pragma once
 
 #include "merge/policy.hpp"

@@ -4,7 +4,8 @@
 namespace hearsay::merge {
 
 double SampleWeighted::alpha(const Evidence& evidence) const {
-  const double in = static_cast<double>(evidence.remote_samples), own = static_cast<double>(evidence.local_samples);
+  const double in = static_cast<double>(evidence.remote_samples),
+               own = static_cast<double>(evidence.local_samples);
   return in + own > 0.0 ? in / (in + own) : 0.5;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpha = s_in / (s_in + s_own), s = samples trained since the two peers last exchanged weights. Corrects for speed: a
-// peer that trained twice as much counts twice. Two peers without new samples weigh the same (never NaN).
+// alpha = s_in / (s_in + s_own), s = samples trained since the two peers last exchanged weights.
+// Corrects for speed: a peer that trained twice as much counts twice. Two peers without new samples
+// weigh the same (never NaN).
 #pragma once
 
 #include "merge/policy.hpp"

@@ -7,7 +7,9 @@
 
 namespace hearsay::merge {
 
-Staleness::Staleness(double half_life_steps) : half_life_steps_(half_life_steps) { HS_CHECK(half_life_steps > 0.0); }
+Staleness::Staleness(double half_life_steps) : half_life_steps_(half_life_steps) {
+  HS_CHECK(half_life_steps > 0.0);
+}
 
 double Staleness::factor(const Evidence& evidence) const {
   return std::exp2(-evidence.age_steps / half_life_steps_);

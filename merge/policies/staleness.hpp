@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighs an incoming model down by how far the receiver's training is ahead of it: 2^(-age / half_life), both in the
-// receiver's mini-batches. Invariant: 0 < factor <= 1, monotone in age.
+// Weighs an incoming model down by how far the receiver's training is ahead of it: 2^(-age /
+// half_life), both in the receiver's mini-batches. Invariant: 0 < factor <= 1, monotone in age.
 #pragma once
 
 #include "merge/policy.hpp"

@@ -148,8 +148,8 @@ CatalogSection faults() {
 }
 
 // As throw_unknown of the specs, with the option in front.
-[[noreturn]] void throw_unknown(const std::string& prefix, std::string_view kind, std::string_view word,
-                                const std::vector<std::string>& known) {
+[[noreturn]] void throw_unknown(const std::string& prefix, std::string_view kind,
+                                std::string_view word, const std::vector<std::string>& known) {
   try {
     runtime::throw_unknown(kind, word, known);
   } catch (const kernels::UsageError& error) {
@@ -177,7 +177,8 @@ void check_part(std::string_view option, const std::string& name,
       for (const CatalogEntry& entry : section.modifiers) {
         known.emplace_back(entry.name);
       }
-      throw_unknown("--" + std::string(option) + ": ", std::string(section.kind) + " modifier", modifier.name, known);
+      throw_unknown("--" + std::string(option) + ": ", std::string(section.kind) + " modifier",
+                    modifier.name, known);
     }
   }
 }

@@ -44,9 +44,9 @@ Json header_json(const char* bench) {
 }
 
 void print_header(const Json& header, const std::string& method) {
-  std::cout << "# hearsay bench " << header["bench"].get<std::string>() << "  git " << header["git"].get<std::string>()
-            << "  cpu " << header["cpu"].get<std::string>() << "  " << header["blas"].get<std::string>() << "\n# "
-            << method << "\n";
+  std::cout << "# hearsay bench " << header["bench"].get<std::string>() << "  git "
+            << header["git"].get<std::string>() << "  cpu " << header["cpu"].get<std::string>()
+            << "  " << header["blas"].get<std::string>() << "\n# " << method << "\n";
 }
 
 CommandSyntax bench_syntax(const char* name, const char* summary) {
@@ -58,7 +58,8 @@ CommandSyntax bench_syntax(const char* name, const char* summary) {
 }
 
 int train(const std::vector<std::string>& args) {
-  CommandSyntax syntax = bench_syntax("bench train", "training steps beside sgemm alone on the same shapes");
+  CommandSyntax syntax =
+      bench_syntax("bench train", "training steps beside sgemm alone on the same shapes");
   syntax.options = {"model", "json"};
   Option require;
   require.name = "require";
@@ -90,19 +91,23 @@ int train(const std::vector<std::string>& args) {
   if (config.json) {
     std::cout << json.dump(2) << "\n";
   } else {
-    print_header(json["header"], config.model.text + ", 784 inputs, 1 thread, SGD momentum, clip 1; 60 rounds of 20 steps");
+    print_header(
+        json["header"],
+        config.model.text + ", 784 inputs, 1 thread, SGD momentum, clip 1; 60 rounds of 20 steps");
     print("#  op     batch   p50_us   p99_us   samples/s  GFlop/s  sgemm_GFlop/s  share_%%\n");
     for (const TrainBenchRow& row : rows) {
-      print("   train  %5u  %7.1f  %7.1f  %10.0f  %7.1f  %13.1f  %7.1f\n", row.batch, row.step_p50_s * 1e6,
-            row.step_p99_s * 1e6, row.samples_per_s(), row.flops / row.step_p50_s * 1e-9,
-            row.flops / row.gemm_p50_s * 1e-9, 100.0 * row.share());
+      print("   train  %5u  %7.1f  %7.1f  %10.0f  %7.1f  %13.1f  %7.1f\n", row.batch,
+            row.step_p50_s * 1e6, row.step_p99_s * 1e6, row.samples_per_s(),
+            row.flops / row.step_p50_s * 1e-9, row.flops / row.gemm_p50_s * 1e-9,
+            100.0 * row.share());
     }
   }
   return rows.back().share() >= least_share ? 0 : 1;
 }
 
 int mix(const std::vector<std::string>& args) {
-  CommandSyntax syntax = bench_syntax("bench mix", "contraction per merge and push-sum's invariants, without learning");
+  CommandSyntax syntax = bench_syntax(
+      "bench mix", "contraction per merge and push-sum's invariants, without learning");
   syntax.options = {"seed", "json"};
   syntax.examples = {"hearsay bench mix"};
   const Arguments arguments = parse_arguments(syntax, args);
@@ -113,7 +118,9 @@ int mix(const std::vector<std::string>& args) {
   const RunConfig config = typed_config(merge_settings(arguments, process_environment()));
   Json json{{"header", header_json("mix")}, {"rows", Json::array()}};
   if (!config.json) {
-    print_header(json["header"], "vectors of 200 values, learning off, through the protocol objects and host of `hearsay sim`");
+    print_header(json["header"],
+                 "vectors of 200 values, learning off, through the protocol objects and host of "
+                 "`hearsay sim`");
     print("#  protocol   peers  alpha  merges  removed_a_merge  theory    error_%%  wrong\n");
   }
   bool right = true;
@@ -124,12 +131,19 @@ int mix(const std::vector<std::string>& args) {
         const MixRow row = bench_contraction(protocol, peers, alpha, merges, config.seed + 1);
         const bool wrong = std::fabs(row.error()) > kContractionTolerance;
         right = right && !wrong;
-        json["rows"].push_back({{"op", "contraction"}, {"protocol", protocol}, {"peers", peers}, {"alpha", alpha},
-                                {"merges", row.merges}, {"measured", row.measured}, {"theory", row.expected},
-                                {"error", row.error()}, {"wrong", wrong ? 1 : 0}});
+        json["rows"].push_back({{"op", "contraction"},
+                                {"protocol", protocol},
+                                {"peers", peers},
+                                {"alpha", alpha},
+                                {"merges", row.merges},
+                                {"measured", row.measured},
+                                {"theory", row.expected},
+                                {"error", row.error()},
+                                {"wrong", wrong ? 1 : 0}});
         if (config.json) continue;
         print("   %-9s  %5u  %5.2f  %6llu  %15.6f  %8.6f  %7.2f  %5d\n", protocol, peers, alpha,
-              static_cast<unsigned long long>(row.merges), row.measured, row.expected, 100.0 * row.error(), wrong);
+              static_cast<unsigned long long>(row.merges), row.measured, row.expected,
+              100.0 * row.error(), wrong);
         std::cout.flush();
       }
     }
@@ -139,11 +153,16 @@ int mix(const std::vector<std::string>& args) {
     const MassRow row = bench_mass(peers, 5'000, config.seed + 1);
     const bool wrong = row.mass_error > kMassTolerance || row.mean_error > kMassTolerance;
     right = right && !wrong;
-    json["rows"].push_back({{"op", "mass"}, {"protocol", "push-sum"}, {"peers", peers}, {"merges", row.merges},
-                            {"mass_error", row.mass_error}, {"mean_error", row.mean_error}, {"wrong", wrong ? 1 : 0}});
+    json["rows"].push_back({{"op", "mass"},
+                            {"protocol", "push-sum"},
+                            {"peers", peers},
+                            {"merges", row.merges},
+                            {"mass_error", row.mass_error},
+                            {"mean_error", row.mean_error},
+                            {"wrong", wrong ? 1 : 0}});
     if (config.json) continue;
-    print("   push-sum   %5u  %6llu  %10.2e  %10.2e  %5d\n", peers, static_cast<unsigned long long>(row.merges),
-          row.mass_error, row.mean_error, wrong);
+    print("   push-sum   %5u  %6llu  %10.2e  %10.2e  %5d\n", peers,
+          static_cast<unsigned long long>(row.merges), row.mass_error, row.mean_error, wrong);
   }
   if (config.json) std::cout << json.dump(2) << "\n";
   return right ? 0 : 1;

@@ -62,7 +62,8 @@ std::string hex64(std::uint64_t value) {
   return text;
 }
 
-Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& config, const Simulation& simulation) {
+Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& config,
+              const Simulation& simulation) {
   Json j;
   j["schema"] = kEventSchema;
   j["run"] = base_name(dir.path());
@@ -89,7 +90,8 @@ gossip::Event header_event(const RunDir& dir, const RunConfig& config) {
   event.add("run", base_name(dir.path())).add("time", utc_now()).add("seed", config.seed);
   event.add("git", git_commit()).add("clock", std::string("virtual"));
   event.add("peers", std::int64_t{config.peers}).add("launcher", std::string("sim"));
-  return std::move(event.add("blas", kernels::blas_description()).add("device", std::string("cpu")));
+  return std::move(
+      event.add("blas", kernels::blas_description()).add("device", std::string("cpu")));
 }
 
 void export_model(const RunDir& dir, const Simulation& simulation, const PoolResult& result) {
@@ -101,7 +103,8 @@ void export_model(const RunDir& dir, const Simulation& simulation, const PoolRes
   for (const PeerResult& peer : result.peers) {
     if (!peer.alive) continue;
     samples += peer.counters.samples;
-    parents += (parents.empty() ? "" : ",") + peer.name + ":" + std::to_string(peer.counters.merges_applied);
+    parents += (parents.empty() ? "" : ",") + peer.name + ":" +
+               std::to_string(peer.counters.merges_applied);
     peers.push_back(peer.name);
   }
   const std::string input = "byte / 255, row by row";
@@ -127,11 +130,12 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
   const Simulation::Sizes s = simulation.sizes();
   const double model_bytes = 4.0 * static_cast<double>(s.parameters);
   std::cout << "model     " << s.parameters << " parameters, " << human_bytes(model_bytes) << "\n"
-            << "data      " << s.examples << " training examples, shards of " << s.smallest_shard << " to "
-            << s.largest_shard << "; " << s.test_examples << " test examples\n"
-            << "training  " << config.peers << " peers x " << config.epochs << " epochs x up to " << s.steps_per_epoch
-            << " mini-batches of " << config.batch << "\n"
-            << "a merge   " << human_bytes(model_bytes + 64.0) << " each way (header of 64 B included)\n"
+            << "data      " << s.examples << " training examples, shards of " << s.smallest_shard
+            << " to " << s.largest_shard << "; " << s.test_examples << " test examples\n"
+            << "training  " << config.peers << " peers x " << config.epochs << " epochs x up to "
+            << s.steps_per_epoch << " mini-batches of " << config.batch << "\n"
+            << "a merge   " << human_bytes(model_bytes + 64.0)
+            << " each way (header of 64 B included)\n"
             << "memory    " << human_bytes(static_cast<double>(s.bytes_a_peer)) << " a peer, "
             << human_bytes(static_cast<double>(s.bytes_a_peer) * config.peers) << " for all\n"
             << "dry run: nothing was trained or written\n";
@@ -139,18 +143,23 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
 }
 
 int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation) {
-  const RunDir dir = config.run_dir.empty() ? RunDir::create_default("runs", config.preset, config.seed, std::chrono::system_clock::now())
-                                            : RunDir::create(config.run_dir);
+  const RunDir dir = config.run_dir.empty()
+                         ? RunDir::create_default("runs", config.preset, config.seed,
+                                                  std::chrono::system_clock::now())
+                         : RunDir::create(config.run_dir);
   try {
-    write_file_atomically(dir.run_json(), run_json(dir, settings, config, simulation).dump(2) + "\n");
+    write_file_atomically(dir.run_json(),
+                          run_json(dir, settings, config, simulation).dump(2) + "\n");
   } catch (const kernels::Fault& fault) {
-    rmdir(dir.path().c_str());  // empty: nothing was trained, and the name stays free for the next try
+    rmdir(dir.path()
+              .c_str());  // empty: nothing was trained, and the name stays free for the next try
     throw kernels::UsageError(fault.what());
   }
   if (!config.quiet) {
-    std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data << ", "
-              << config.split << ", " << simulation.layout().size() << " parameters, " << config.protocol.text << ", "
-              << simulation.threads() << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
+    std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data
+              << ", " << config.split << ", " << simulation.layout().size() << " parameters, "
+              << config.protocol.text << ", " << simulation.threads()
+              << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
   }
   catch_stop_signals();
   ProgressPrinter printer(config.peers, config.quiet);
@@ -171,7 +180,8 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
     writer.write(gossip::Time(static_cast<std::int64_t>(result.virtual_s * 1e9)), "pool", finished);
     writer.close();
   } catch (const kernels::Fault&) {
-    // The log could not be kept, so the run is worth nothing as a record: stop, and leave a verdict if there is room.
+    // The log could not be kept, so the run is worth nothing as a record: stop, and leave a verdict
+    // if there is room.
     Json verdict;
     verdict["verdict"] = "log failed";
     verdict["exit_code"] = static_cast<int>(kernels::ExitCode::check_failed);

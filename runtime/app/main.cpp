@@ -6,8 +6,9 @@
 
 namespace {
 
-// A closed standard stream would hand its number to the next file that is opened, and messages would end up in a log.
-// What takes its place still fails when used, so that a lost result is noticed.
+// A closed standard stream would hand its number to the next file that is opened, and messages
+// would end up in a log. What takes its place still fails when used, so that a lost result is
+// noticed.
 void open_closed_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) == -1) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);

@@ -18,8 +18,13 @@ std::string hms(double seconds) {
 
 std::string thousands(double count) {
   char text[32];
-  std::snprintf(text, sizeof text, count < 1e4 ? "%.0f" : count < 1e7 ? "%.0fk" : "%.1fM",
-                count < 1e4 ? count : count < 1e7 ? count / 1e3 : count / 1e6);
+  std::snprintf(text, sizeof text,
+                count < 1e4   ? "%.0f"
+                : count < 1e7 ? "%.0fk"
+                              : "%.1fM",
+                count < 1e4   ? count
+                : count < 1e7 ? count / 1e3
+                              : count / 1e6);
   return text;
 }
 
@@ -37,8 +42,8 @@ void ProgressPrinter::tick(const std::function<SimProgress()>& numbers) {
   if (quiet_ || now - last_ < kInterval) return;
   last_ = now;
   const SimProgress p = numbers();
-  std::string line = "[" + clock() + "] " + std::to_string(p.live) + "/" + std::to_string(peers_) + " peers  samples " +
-                     thousands(static_cast<double>(p.samples));
+  std::string line = "[" + clock() + "] " + std::to_string(p.live) + "/" + std::to_string(peers_) +
+                     " peers  samples " + thousands(static_cast<double>(p.samples));
   char part[128];
   std::snprintf(part, sizeof part, "  loss %.3f+-%.3f", p.loss_mean, p.loss_deviation);
   line += part;
@@ -46,8 +51,8 @@ void ProgressPrinter::tick(const std::function<SimProgress()>& numbers) {
     std::snprintf(part, sizeof part, "  acc %.3f", p.accuracy);
     line += part;
   }
-  line += "  merges " + std::to_string(p.merges) + " (" + std::to_string(p.refused) + " refused)  sent " +
-          human_bytes(static_cast<double>(p.payload_bytes));
+  line += "  merges " + std::to_string(p.merges) + " (" + std::to_string(p.refused) +
+          " refused)  sent " + human_bytes(static_cast<double>(p.payload_bytes));
   if (p.progress > 0.01) {
     const double spent = std::chrono::duration<double>(now - start_).count();
     line += "  left " + hms(spent * (1.0 - p.progress) / p.progress);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of a run on stderr, for people: one line an interval, one line a change. Plain text without redraw.
+// Progress of a run on stderr, for people: one line an interval, one line a change. Plain text
+// without redraw.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,8 @@ class ProgressPrinter {
 
  private:
   static constexpr auto kInterval = std::chrono::seconds(10);
-  static constexpr int kMostNotices = 100;  // then they are counted, not printed: the log has them all
+  static constexpr int kMostNotices =
+      100;  // then they are counted, not printed: the log has them all
   std::string clock() const;
 
   std::uint32_t peers_;

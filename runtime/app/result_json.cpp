@@ -10,7 +10,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Totals {
-  std::uint64_t samples = 0, started = 0, applied = 0, refused = 0, skipped = 0, payload = 0, wire = 0;
+  std::uint64_t samples = 0, started = 0, applied = 0, refused = 0, skipped = 0, payload = 0,
+                wire = 0;
   double longest_gap = 0.0;
 };
 
@@ -79,7 +80,9 @@ Json result_json(const PoolResult& result) {
   j["wire_bytes"] = t.wire;
   j["example_bytes"] = 0;  // peers share no examples
   const bool anyone = result.lost < result.peers.size();
-  const auto number = [&](double value) { return anyone ? Json(value) : Json(nullptr); };  // of nobody: null
+  const auto number = [&](double value) {
+    return anyone ? Json(value) : Json(nullptr);
+  };  // of nobody: null
   j["test_acc_mean"] = number(result.test_acc_mean);
   j["test_acc_min"] = number(result.test_acc_min);
   j["test_acc_max"] = number(result.test_acc_max);
@@ -111,7 +114,8 @@ std::string human_bytes(double bytes) {
   return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
-std::string closing_block(const PoolResult& result, const RunConfig& config, const std::string& run_dir) {
+std::string closing_block(const PoolResult& result, const RunConfig& config,
+                          const std::string& run_dir) {
   const Totals t = add_up(result);
   const std::size_t n = result.peers.size();
   std::string verdict = result.verdict + format(" (%zu of %zu peers", n - result.lost, n);
@@ -119,11 +123,13 @@ std::string closing_block(const PoolResult& result, const RunConfig& config, con
   std::string text = format("run      %-36s verdict %s\n", run_dir.c_str(), verdict.c_str());
   if (!result.reason.empty()) text += "         " + result.reason + "\n";
   if (n > result.lost) {
-    text += format("model    export/model.safetensors  acc %.4f    best single %.4f\n", result.test_acc_averaged_model,
-                   result.test_acc_max);
-    text += format("peers    acc mean %.4f  min %.4f  max %.4f    loss %.4f    longest merge gap %.1f epochs\n",
-                   result.test_acc_mean, result.test_acc_min, result.test_acc_max, result.test_loss_mean,
-                   t.longest_gap);
+    text += format("model    export/model.safetensors  acc %.4f    best single %.4f\n",
+                   result.test_acc_averaged_model, result.test_acc_max);
+    text += format(
+        "peers    acc mean %.4f  min %.4f  max %.4f    loss %.4f    longest merge gap %.1f "
+        "epochs\n",
+        result.test_acc_mean, result.test_acc_min, result.test_acc_max, result.test_loss_mean,
+        t.longest_gap);
     if (result.test_acc_final_mean) {
       text += format("end game acc mean %.4f  min %.4f  max %.4f\n", *result.test_acc_final_mean,
                      *result.test_acc_final_min, *result.test_acc_final_max);
@@ -136,12 +142,14 @@ std::string closing_block(const PoolResult& result, const RunConfig& config, con
                 : format("target   %s >= %g missed, best %.4f\n", config.target->metric.c_str(),
                          config.target->value, result.target_best);
   }
-  text += format("traffic  %s payload, %s wire    merges %llu, refused %llu, mean age %.2f epochs\n",
-                 human_bytes(static_cast<double>(t.payload)).c_str(), human_bytes(static_cast<double>(t.wire)).c_str(),
-                 static_cast<unsigned long long>(t.started), static_cast<unsigned long long>(t.refused),
-                 result.mean_merge_age_epochs);
-  text += format("time     %.1f s wall, %.3f s virtual    %.0f %% of the threads' time in mini-batches\n",
-                 result.wall_s, result.virtual_s, 100.0 * result.training_share);
+  text += format(
+      "traffic  %s payload, %s wire    merges %llu, refused %llu, mean age %.2f epochs\n",
+      human_bytes(static_cast<double>(t.payload)).c_str(),
+      human_bytes(static_cast<double>(t.wire)).c_str(), static_cast<unsigned long long>(t.started),
+      static_cast<unsigned long long>(t.refused), result.mean_merge_age_epochs);
+  text += format(
+      "time     %.1f s wall, %.3f s virtual    %.0f %% of the threads' time in mini-batches\n",
+      result.wall_s, result.virtual_s, 100.0 * result.training_share);
   if (config.protocol.name != "ddp") {
     text += "compare  hearsay sim --protocol ddp --config " + run_dir + "/run.json\n";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// First SIGINT or SIGTERM: finish cleanly at the next mini-batch, within 10 s. Second, or later than that: leave at
-// once with 128 + signal.
+// First SIGINT or SIGTERM: finish cleanly at the next mini-batch, within 10 s. Second, or later
+// than that: leave at once with 128 + signal.
 #pragma once
 
 namespace hearsay::runtime {

@@ -19,9 +19,9 @@ namespace {
 
 using kernels::PeerId;
 
-constexpr std::size_t kValues = 200;         // of a vector: V then hardly depends on which pair meets
-constexpr double kEpochsBetween = 200.0;     // mini-batches between a peer's merges
-constexpr double kRestartBelow = 1e-3;       // share of V at which a trial ends, far above rounding
+constexpr std::size_t kValues = 200;      // of a vector: V then hardly depends on which pair meets
+constexpr double kEpochsBetween = 200.0;  // mini-batches between a peer's merges
+constexpr double kRestartBelow = 1e-3;    // share of V at which a trial ends, far above rounding
 
 gossip::ExchangeKind kind_of(const std::string& protocol) {
   if (protocol == "push") return gossip::ExchangeKind::push;
@@ -29,7 +29,8 @@ gossip::ExchangeKind kind_of(const std::string& protocol) {
 }
 
 struct Pool {
-  Pool(gossip::ExchangeKind kind, std::uint32_t n, double alpha, double epochs_between, std::uint64_t seed)
+  Pool(gossip::ExchangeKind kind, std::uint32_t n, double alpha, double epochs_between,
+       std::uint64_t seed)
       : lane(1) {
     const auto policy = std::make_shared<const merge::Policy>(
         std::make_unique<merge::Ema>(alpha, alpha, merge::Ema::Shape::constant),
@@ -53,7 +54,8 @@ struct Pool {
     }
     options.seed = seed;
     options.epochs = kBudget;
-    options.compute.kind = ComputeOptions::Kind::jitter;  // boundaries of different peers never coincide for long
+    options.compute.kind =
+        ComputeOptions::Kind::jitter;  // boundaries of different peers never coincide for long
     options.compute.cv = 0.3;
   }
 
@@ -83,17 +85,18 @@ struct Pool {
   SimOptions options;
 };
 
-// The peers of a pool at one table, without time: whoever is asked trains until it starts a merge, and every frame is
-// delivered at once to a receiver at its next boundary. Merges then follow each other with initiators drawn evenly,
-// which is what the formulas assume; on a clock, peers take turns and exchanges overlap.
+// The peers of a pool at one table, without time: whoever is asked trains until it starts a merge,
+// and every frame is delivered at once to a receiver at its next boundary. Merges then follow each
+// other with initiators drawn evenly, which is what the formulas assume; on a clock, peers take
+// turns and exchanges overlap.
 class Table {
  public:
   explicit Table(Pool& pool) : pool_(pool) {
     for (std::uint32_t i = 0; i < pool.peers.size(); ++i) feed(i, gossip::input::Start{});
   }
 
-  // Lets `initiator` train until its next merge and carries that merge out. Returns how many were started: 1, rarely
-  // more, when a boundary granted to a receiver happens to end its own block.
+  // Lets `initiator` train until its next merge and carries that merge out. Returns how many were
+  // started: 1, rarely more, when a boundary granted to a receiver happens to end its own block.
   std::uint64_t one_merge(std::uint32_t initiator) {
     const std::uint64_t before = pool_.merges_started();
     while (frames_.empty()) feed(initiator, gossip::input::StepDone{{1, 0.0, 0, 0.0}});
@@ -112,7 +115,8 @@ class Table {
     gossip::Actions actions;
     pool_.peers[peer].protocol->on(input, gossip::Time{0}, *pool_.peers[peer].model, actions);
     for (gossip::Action& action : actions) {
-      if (auto* send = std::get_if<gossip::action::Send>(&action)) frames_.push_back(std::move(send->frame));
+      if (auto* send = std::get_if<gossip::action::Send>(&action))
+        frames_.push_back(std::move(send->frame));
     }
   }
 
@@ -133,8 +137,8 @@ void run_until(Pool& pool, const std::function<bool(const SimHost&)>& done) {
 
 }  // namespace
 
-MixRow bench_contraction(const std::string& protocol, std::uint32_t peers, double alpha, std::uint64_t merges,
-                         std::uint64_t seed) {
+MixRow bench_contraction(const std::string& protocol, std::uint32_t peers, double alpha,
+                         std::uint64_t merges, std::uint64_t seed) {
   const double n = peers;
   MixRow row{protocol, peers, alpha, 0, 0.0, 0.0};
   row.expected = protocol == "push" ? 2.0 * alpha * (1.0 - alpha * (n - 1.0) / n) / (n - 1.0)
@@ -158,12 +162,14 @@ MixRow bench_contraction(const std::string& protocol, std::uint32_t peers, doubl
 }
 
 MassRow bench_mass(std::uint32_t peers, std::uint64_t merges, std::uint64_t seed) {
-  // Merges every other mini-batch over a slow network, so that frames are in flight at every instant.
+  // Merges every other mini-batch over a slow network, so that frames are in flight at every
+  // instant.
   Pool pool(gossip::ExchangeKind::push_sum, peers, 0.5, 2.0, seed);
   pool.options.network.latency = std::chrono::milliseconds(3);
   std::vector<double> start(kValues, 0.0);
   for (const SimPeer& peer : pool.peers) {
-    for (std::size_t k = 0; k < kValues; ++k) start[k] += static_cast<double>(peer.trainer->weights()[k]);
+    for (std::size_t k = 0; k < kValues; ++k)
+      start[k] += static_cast<double>(peer.trainer->weights()[k]);
   }
   const double spread = std::sqrt(pool.disagreement() / (peers * static_cast<double>(kValues)));
   MassRow row{peers, 0, 0.0, 0.0};
@@ -174,16 +180,20 @@ MassRow bench_mass(std::uint32_t peers, std::uint64_t merges, std::uint64_t seed
       mass += p;
       for (std::size_t k = 0; k < kValues; ++k) sum[k] += p * static_cast<double>(z[k]);
     };
-    for (const SimPeer& peer : pool.peers) count(peer.protocol->counters().mass, peer.trainer->weights());
+    for (const SimPeer& peer : pool.peers)
+      count(peer.protocol->counters().mass, peer.trainer->weights());
     host.for_each_frame_in_flight([&](const gossip::Frame& frame) {
       if (frame.values) count(frame.mass, frame.values->span());
     });
-    for (const SimPeer& peer : pool.peers) {  // and what waits in inboxes, which masses do not include yet
-      peer.protocol->for_each_waiting([&](const gossip::Frame& frame) { count(frame.mass, frame.values->span()); });
+    for (const SimPeer& peer :
+         pool.peers) {  // and what waits in inboxes, which masses do not include yet
+      peer.protocol->for_each_waiting(
+          [&](const gossip::Frame& frame) { count(frame.mass, frame.values->span()); });
     }
     row.mass_error = std::max(row.mass_error, std::fabs(mass / peers - 1.0));
     for (std::size_t k = 0; k < kValues; ++k) {
-      row.mean_error = std::max(row.mean_error, std::fabs(sum[k] / mass - start[k] / peers) / spread);
+      row.mean_error =
+          std::max(row.mean_error, std::fabs(sum[k] / mass - start[k] / peers) / spread);
     }
     row.merges = pool.merges_started();
     return row.merges >= merges;

@@ -7,7 +7,9 @@
 
 using namespace hearsay::runtime;
 
-TEST_CASE("one merge removes the share of disagreement that theory says, within five percent on a small sample") {
+TEST_CASE(
+    "one merge removes the share of disagreement that theory says, within five percent on a small "
+    "sample") {
   const std::string protocol = GENERATE(as<std::string>{}, "push", "pairwise");
   const double alpha = GENERATE(0.5, 0.25);
   CAPTURE(protocol, alpha);

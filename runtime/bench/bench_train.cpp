@@ -25,7 +25,8 @@ ImageSet random_images() {
 
 // The products of one step: forward, weight gradient, and input gradient but for the first layer.
 struct Products {
-  Products(const kernels::Mlp& m, std::size_t b) : model(m), batch(b), weights(m.layout().size()), gradient(weights.size()) {
+  Products(const kernels::Mlp& m, std::size_t b)
+      : model(m), batch(b), weights(m.layout().size()), gradient(weights.size()) {
     for (const std::size_t width : m.widths()) activations.emplace_back(b * width);
     kernels::Rng rng = kernels::Rng::stream(2, "bench-train");
     for (float& w : weights.span()) w = static_cast<float>(rng.normal());
@@ -39,11 +40,13 @@ struct Products {
     for (std::size_t l = 0; l < model.layers(); ++l) {
       const std::size_t in = model.widths()[l], out = model.widths()[l + 1];
       const float* w = weights.data() + model.weight_offset(l);
-      gemm<float>(Op::none, Op::transpose, batch, out, in, activations[l].data(), w, 0.0f, activations[l + 1].data());
-      gemm<float>(Op::transpose, Op::none, out, in, batch, activations[l + 1].data(), activations[l].data(), 0.0f,
-                  gradient.data() + model.weight_offset(l));
+      gemm<float>(Op::none, Op::transpose, batch, out, in, activations[l].data(), w, 0.0f,
+                  activations[l + 1].data());
+      gemm<float>(Op::transpose, Op::none, out, in, batch, activations[l + 1].data(),
+                  activations[l].data(), 0.0f, gradient.data() + model.weight_offset(l));
       if (l > 0) {
-        gemm<float>(Op::none, Op::none, batch, in, out, activations[l + 1].data(), w, 0.0f, activations[l].data());
+        gemm<float>(Op::none, Op::none, batch, in, out, activations[l + 1].data(), w, 0.0f,
+                    activations[l].data());
       }
     }
   }
@@ -55,7 +58,8 @@ struct Products {
 
 }  // namespace
 
-std::vector<TrainBenchRow> bench_train(const Spec& model_spec, const std::vector<std::uint32_t>& batches) {
+std::vector<TrainBenchRow> bench_train(const Spec& model_spec,
+                                       const std::vector<std::uint32_t>& batches) {
   kernels::use_one_blas_thread();
   std::vector<TrainBenchRow> rows;
   for (const std::uint32_t batch : batches) {
@@ -79,7 +83,8 @@ std::vector<TrainBenchRow> bench_train(const Spec& model_spec, const std::vector
       steps.add(step_s / kStepsARound);
       gemms.add(gemm_s / kStepsARound);
     }
-    rows.push_back({batch, context.model().step_flops(batch), steps.at(0.5), steps.at(0.99), gemms.at(0.5)});
+    rows.push_back(
+        {batch, context.model().step_flops(batch), steps.at(0.5), steps.at(0.99), gemms.at(0.5)});
   }
   return rows;
 }

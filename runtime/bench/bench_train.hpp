@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a training step is matrix product: the whole step (batch assembly, forward, loss, backward, clipping,
-// momentum) beside OpenBLAS sgemm alone on the same shapes, in turns on one thread, so that both meet the same machine.
+// How much of a training step is matrix product: the whole step (batch assembly, forward, loss,
+// backward, clipping, momentum) beside OpenBLAS sgemm alone on the same shapes, in turns on one
+// thread, so that both meet the same machine.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct TrainBenchRow {
   double share() const { return gemm_p50_s / step_p50_s; }  // of sgemm's rate that the step reaches
 };
 
-std::vector<TrainBenchRow> bench_train(const Spec& model, const std::vector<std::uint32_t>& batches);
+std::vector<TrainBenchRow> bench_train(const Spec& model,
+                                       const std::vector<std::uint32_t>& batches);
 
 }  // namespace hearsay::runtime

@@ -145,7 +145,8 @@ Spec read_eval_every(const std::string& flag, const std::string& text) {
   }
   const double epochs = parse_number(flag, spec.name);
   if (epochs < 0.0 || (epochs > 0.0 && epochs < 1e-4) || epochs > 1e9) {
-    throw UsageError(flag + " '" + text + "': 0 (evaluates only at the end) or 0.0001 epochs and more");
+    throw UsageError(flag + " '" + text +
+                     "': 0 (evaluates only at the end) or 0.0001 epochs and more");
   }
   const auto examples = spec.arg("n");
   if (examples && parse_count(flag, *examples) == 0) {
@@ -301,7 +302,8 @@ RunConfig typed_config(const Settings& settings) {
   RunConfig config;
   config.run_dir = settings.text("run");
   if (config.run_dir.empty() && settings.origin("run") != "default") {
-    reader.complain("run", "--run is empty: give a folder, or leave it out for runs/<preset>-s<seed>-<date>");
+    reader.complain(
+        "run", "--run is empty: give a folder, or leave it out for runs/<preset>-s<seed>-<date>");
   }
   config.preset = settings.text("preset");
   config.peers = reader.count("peers", 1);
@@ -338,7 +340,8 @@ RunConfig typed_config(const Settings& settings) {
   });
   config.threads = reader.count("threads", 0);
   if (config.threads > kMostThreads) {
-    reader.complain("threads", "--threads " + settings.text("threads") + ": at most " + std::to_string(kMostThreads));
+    reader.complain("threads", "--threads " + settings.text("threads") + ": at most " +
+                                   std::to_string(kMostThreads));
   }
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");

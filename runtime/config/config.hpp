@@ -52,8 +52,9 @@ bool is_data_folder(std::string_view text);
 // origin.
 RunConfig typed_config(const Settings& settings);
 
-// Calls `build`, which reads what an option's text means. A UsageError that names an option at its start is thrown on with
-// the text's origin when that was no flag: "--merge: unknown merge rule 'emma' (from file pool.json)".
+// Calls `build`, which reads what an option's text means. A UsageError that names an option at its
+// start is thrown on with the text's origin when that was no flag: "--merge: unknown merge rule
+// 'emma' (from file pool.json)".
 void with_origins(const Settings& settings, const std::function<void()>& build);
 
 // {"merge-every": {"value": "1", "origin": "default"}, ...}: the "config" object of run.json.

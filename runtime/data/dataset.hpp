@@ -12,10 +12,10 @@
 namespace hearsay::runtime {
 
 struct ImageSet {
-  std::size_t rows = 0, cols = 0;        // pixels of one image
-  std::uint32_t classes = 0;             // labels are 0 .. classes - 1
-  std::vector<std::uint8_t> pixels;      // [count][rows * cols], row-major
-  std::vector<std::uint8_t> labels;      // [count]
+  std::size_t rows = 0, cols = 0;    // pixels of one image
+  std::uint32_t classes = 0;         // labels are 0 .. classes - 1
+  std::vector<std::uint8_t> pixels;  // [count][rows * cols], row-major
+  std::vector<std::uint8_t> labels;  // [count]
 
   std::size_t count() const noexcept { return labels.size(); }
   std::size_t image_bytes() const noexcept { return rows * cols; }

@@ -42,21 +42,11 @@ Bytes mutated(Bytes bytes, Rng& rng) {
     const std::uint32_t at = rng.below(static_cast<std::uint32_t>(bytes.size()));
     const auto value = static_cast<std::uint8_t>(rng.below(256));
     switch (rng.below(5)) {
-      case 0:
-        bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << rng.below(8)));
-        break;
-      case 1:
-        bytes[at] = value;
-        break;
-      case 2:
-        bytes.resize(at);
-        break;
-      case 3:
-        bytes.insert(bytes.begin() + at, value);
-        break;
-      default:
-        bytes.erase(bytes.begin() + at);
-        break;
+      case 0: bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ (1u << rng.below(8))); break;
+      case 1: bytes[at] = value; break;
+      case 2: bytes.resize(at); break;
+      case 3: bytes.insert(bytes.begin() + at, value); break;
+      default: bytes.erase(bytes.begin() + at); break;
     }
   }
   return bytes;

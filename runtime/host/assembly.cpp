@@ -26,32 +26,36 @@ using kernels::UsageError;
 
 double share(const std::string& text) {
   const double value = parse_share("--merge", text);
-  if (!(value >= 0.0 && value <= 1.0)) throw UsageError("--merge: a share lies between 0 and 1, not " + text);
+  if (!(value >= 0.0 && value <= 1.0))
+    throw UsageError("--merge: a share lies between 0 and 1, not " + text);
   return value;
 }
 
 std::unique_ptr<merge::Rule> build_ema(const Spec& spec) {
   reject_unknown("--merge", spec, {"a", "shape"}, 1);
   std::string text = spec.values.empty() ? spec.arg("a").value_or("0.5") : spec.values.front();
-  if (!spec.values.empty() && spec.arg("a")) throw UsageError("--merge: give the share once, as ema:0.5 or ema:a=0.5");
+  if (!spec.values.empty() && spec.arg("a"))
+    throw UsageError("--merge: give the share once, as ema:0.5 or ema:a=0.5");
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    if (spec.arg("shape")) throw UsageError("--merge: shape needs a range, such as ema:a=0.1..0.5,shape=linear");
+    if (spec.arg("shape"))
+      throw UsageError("--merge: shape needs a range, such as ema:a=0.1..0.5,shape=linear");
     const double a = share(text);
     return std::make_unique<merge::Ema>(a, a, merge::Ema::Shape::constant);
   }
   const double first = share(text.substr(0, dots)), last = share(text.substr(dots + 2));
   const std::string shape = spec.arg("shape").value_or("linear");
   if (shape != "linear" && shape != "cosine") throw_unknown("shape", shape, {"linear", "cosine"});
-  return std::make_unique<merge::Ema>(first, last,
-                                      shape == "linear" ? merge::Ema::Shape::linear : merge::Ema::Shape::cosine);
+  return std::make_unique<merge::Ema>(
+      first, last, shape == "linear" ? merge::Ema::Shape::linear : merge::Ema::Shape::cosine);
 }
 
 std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
   if (spec.name == "staleness") {
     reject_unknown("--merge", spec, {"half-life"}, 0);
     const double half_life = parse_number("--merge", spec.arg("half-life").value_or("20"));
-    if (!(half_life > 0.0)) throw UsageError("--merge: staleness half-life must be above 0 mini-batches");
+    if (!(half_life > 0.0))
+      throw UsageError("--merge: staleness half-life must be above 0 mini-batches");
     return std::make_unique<merge::Staleness>(half_life);
   }
   if (spec.name == "confidence") {
@@ -63,17 +67,21 @@ std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
   throw_unknown("merge modifier", spec.name, {"staleness", "confidence"});
 }
 
-std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path, std::uint32_t peers) {
+std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path,
+                                                        std::uint32_t peers) {
   std::ifstream in(std::filesystem::is_regular_file(path) ? path : std::string());
-  if (!in) throw UsageError("--topology: cannot read " + path + "; expected {\"edges\": [[0, 1], ...]}");
+  if (!in)
+    throw UsageError("--topology: cannot read " + path + "; expected {\"edges\": [[0, 1], ...]}");
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   try {
     const nlohmann::json edges_json = nlohmann::json::parse(in).at("edges");
     for (const auto& edge : edges_json) {
-      const bool is_pair = edge.is_array() && edge.size() == 2 && edge[0].is_number_unsigned() && edge[1].is_number_unsigned();
-      if (!is_pair || edge[0].get<std::uint64_t>() >= peers || edge[1].get<std::uint64_t>() >= peers || edge[0] == edge[1]) {
-        throw UsageError("--topology: " + path + ": edge " + edge.dump() + " is no pair of different peers 0 .. " +
-                         std::to_string(peers - 1));
+      const bool is_pair = edge.is_array() && edge.size() == 2 && edge[0].is_number_unsigned() &&
+                           edge[1].is_number_unsigned();
+      if (!is_pair || edge[0].get<std::uint64_t>() >= peers ||
+          edge[1].get<std::uint64_t>() >= peers || edge[0] == edge[1]) {
+        throw UsageError("--topology: " + path + ": edge " + edge.dump() +
+                         " is no pair of different peers 0 .. " + std::to_string(peers - 1));
       }
       edges.emplace_back(edge[0].get<std::uint32_t>(), edge[1].get<std::uint32_t>());
     }
@@ -81,12 +89,14 @@ std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path,
     throw UsageError("--topology: " + path + " is not of the form {\"edges\": [[0, 1], ...]}");
   }
   if (!gossip::is_connected(peers, edges)) {
-    throw UsageError("--topology: " + path + " does not connect all " + std::to_string(peers) + " peers");
+    throw UsageError("--topology: " + path + " does not connect all " + std::to_string(peers) +
+                     " peers");
   }
   return gossip::make_graph(peers, edges);
 }
 
-std::shared_ptr<const gossip::Topology> random_regular(const Spec& spec, std::uint32_t peers, std::uint64_t seed) {
+std::shared_ptr<const gossip::Topology> random_regular(const Spec& spec, std::uint32_t peers,
+                                                       std::uint64_t seed) {
   reject_unknown("--topology", spec, {"d"}, 1);
   const std::string text = spec.values.empty() ? spec.arg("d").value_or("4") : spec.values.front();
   const auto degree = static_cast<std::uint32_t>(parse_count("--topology", text));
@@ -129,9 +139,11 @@ std::shared_ptr<const merge::Policy> build_policy(const Spec& spec) {
   return std::make_shared<const merge::Policy>(std::move(rule), std::move(modifiers));
 }
 
-std::shared_ptr<const gossip::Topology> build_topology(const Spec& spec, std::uint32_t peers, std::uint64_t seed) {
+std::shared_ptr<const gossip::Topology> build_topology(const Spec& spec, std::uint32_t peers,
+                                                       std::uint64_t seed) {
   if (spec.name == "file") {
-    if (spec.values.size() != 1) throw UsageError("--topology: file needs a path, such as file:graph.json");
+    if (spec.values.size() != 1)
+      throw UsageError("--topology: file needs a path, such as file:graph.json");
     return graph_from_file(spec.values.front(), peers);
   }
   if (spec.name == "regular") return random_regular(spec, peers, seed);
@@ -147,19 +159,28 @@ gossip::BlockPlan build_block_plan(const Spec& spec) {
   gossip::BlockPlan plan;
   plan.lambda = parse_number("--merge-every", spec.name);
   if (!(plan.lambda >= 1e-6 && plan.lambda <= 1e4)) {
-    throw UsageError("--merge-every: the mean number of epochs between merges lies between 1e-6 and 1e4, not " + spec.name);
+    throw UsageError(
+        "--merge-every: the mean number of epochs between merges lies between 1e-6 and 1e4, not " +
+        spec.name);
   }
   const std::string mode = spec.arg("mode").value_or(plan.lambda >= 1.0 ? "literal" : "steps");
-  if (mode == "literal") plan.mode = gossip::BlockMode::literal;
-  else if (mode == "truncated") plan.mode = gossip::BlockMode::truncated;
-  else if (mode == "shifted") plan.mode = gossip::BlockMode::shifted;
-  else if (mode == "steps") plan.mode = gossip::BlockMode::steps;
-  else throw_unknown("mode", mode, {"literal", "truncated", "shifted", "steps"});
+  if (mode == "literal")
+    plan.mode = gossip::BlockMode::literal;
+  else if (mode == "truncated")
+    plan.mode = gossip::BlockMode::truncated;
+  else if (mode == "shifted")
+    plan.mode = gossip::BlockMode::shifted;
+  else if (mode == "steps")
+    plan.mode = gossip::BlockMode::steps;
+  else
+    throw_unknown("mode", mode, {"literal", "truncated", "shifted", "steps"});
   if (plan.lambda < 0.01 && mode == "truncated") {  // one draw in 1 / lambda is not redrawn
-    throw UsageError("--merge-every: mode=truncated needs at least 0.01 epochs; use mode=steps below that");
+    throw UsageError(
+        "--merge-every: mode=truncated needs at least 0.01 epochs; use mode=steps below that");
   }
   if (plan.lambda < 1.0 && (mode == "literal" || mode == "shifted")) {
-    throw UsageError("--merge-every: mode=" + mode + " needs at least 1 epoch; use mode=steps below that");
+    throw UsageError("--merge-every: mode=" + mode +
+                     " needs at least 1 epoch; use mode=steps below that");
   }
   return plan;
 }
@@ -170,7 +191,8 @@ kernels::Mlp build_model(const Spec& spec, std::size_t inputs, std::size_t class
   std::vector<std::size_t> widths = {inputs};
   for (const std::string& text : spec.values) {
     const std::uint64_t width = parse_count("--model", text);
-    if (width < 1 || width > 65'536) throw UsageError("--model: a layer has 1 to 65536 units, not " + text);
+    if (width < 1 || width > 65'536)
+      throw UsageError("--model: a layer has 1 to 65536 units, not " + text);
     widths.push_back(width);
   }
   widths.push_back(classes);
@@ -188,7 +210,8 @@ std::uint32_t end_game_rounds(const Spec& spec) {
   // `off`, or `rounds=R`, which the grammar reads as the name `rounds` with the value R.
   if (spec.name == "off") return 0;
   std::optional<std::string> rounds;
-  if (spec.name == "rounds" && spec.values.size() == 1 && spec.args.empty()) rounds = spec.values.front();
+  if (spec.name == "rounds" && spec.values.size() == 1 && spec.args.empty())
+    rounds = spec.values.front();
   if (!rounds) throw UsageError("--end-game: expected off or rounds=R, not " + spec.text);
   const std::uint64_t count = parse_count("--end-game", *rounds);
   if (count < 1 || count > 1000) throw UsageError("--end-game: 1 to 1000 rounds, not " + *rounds);
@@ -218,14 +241,17 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   return plan;
 }
 
-std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan, kernels::PeerId self,
+std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
+                                                 kernels::PeerId self,
                                                  std::uint64_t steps_per_epoch) {
   const std::string& name = config.protocol.name;
   if (name == "local") {
-    return std::make_unique<gossip::Local>(gossip::LocalSettings{self, steps_per_epoch, config.epochs});
+    return std::make_unique<gossip::Local>(
+        gossip::LocalSettings{self, steps_per_epoch, config.epochs});
   }
   if (name == "ddp") {
-    return std::make_unique<gossip::Ddp>(gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs});
+    return std::make_unique<gossip::Ddp>(
+        gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs});
   }
   gossip::GossipSettings settings;
   settings.self = self;

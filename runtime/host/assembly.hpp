@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From specs to objects: the one place where the words of --protocol, --topology, --merge, --merge-every, --model and
-// --schedule get their meaning. Used by every host. All functions throw UsageError on names, keys or values they do
-// not know.
+// From specs to objects: the one place where the words of --protocol, --topology, --merge,
+// --merge-every, --model and
+// --schedule get their meaning. Used by every host. All functions throw UsageError on names, keys
+// or values they do not know.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 namespace hearsay::runtime {
 
 std::shared_ptr<const merge::Policy> build_policy(const Spec& merge);
-std::shared_ptr<const gossip::Topology> build_topology(const Spec& topology, std::uint32_t peers, std::uint64_t seed);
+std::shared_ptr<const gossip::Topology> build_topology(const Spec& topology, std::uint32_t peers,
+                                                       std::uint64_t seed);
 gossip::BlockPlan build_block_plan(const Spec& merge_every);  // lambda and mode only
 kernels::Mlp build_model(const Spec& model, std::size_t inputs, std::size_t classes);
 ScheduleKind build_schedule(const Spec& schedule);
@@ -30,13 +32,14 @@ struct PoolPlan {
   std::shared_ptr<const merge::Policy> policy;
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
-  bool gossips = false;           // merges weights (not a baseline)
-  bool needs_probe = false;       // peers keep examples out of training to judge models
-  bool equal_steps = false;       // all peers train as many mini-batches as the largest shard needs
+  bool gossips = false;      // merges weights (not a baseline)
+  bool needs_probe = false;  // peers keep examples out of training to judge models
+  bool equal_steps = false;  // all peers train as many mini-batches as the largest shard needs
 };
 PoolPlan build_pool_plan(const RunConfig& config);
 
 std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
-                                                 kernels::PeerId self, std::uint64_t steps_per_epoch);
+                                                 kernels::PeerId self,
+                                                 std::uint64_t steps_per_epoch);
 
 }  // namespace hearsay::runtime

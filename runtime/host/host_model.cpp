@@ -12,15 +12,16 @@ merge::SnapshotRef SnapshotPool::copy(std::span<const float> values) {
   {
     const std::lock_guard lock(shelf_->mutex);
     auto& free = shelf_->free;
-    const auto found =
-        std::find_if(free.rbegin(), free.rend(), [&](const auto& b) { return b.size() == values.size(); });
+    const auto found = std::find_if(free.rbegin(), free.rend(),
+                                    [&](const auto& b) { return b.size() == values.size(); });
     if (found != free.rend()) {
       std::swap(*found, free.back());
       snapshot->values = std::move(free.back());
       free.pop_back();
     }
   }
-  if (snapshot->values.size() != values.size()) snapshot->values = kernels::Buffer<float>(values.size());
+  if (snapshot->values.size() != values.size())
+    snapshot->values = kernels::Buffer<float>(values.size());
   std::copy(values.begin(), values.end(), snapshot->values.data());
   const auto put_back = [shelf = shelf_](merge::Snapshot* old) {
     const std::unique_ptr<merge::Snapshot> owned(old);
@@ -40,11 +41,13 @@ kernels::MergeStats HostModel::measure(const merge::Snapshot& in, const merge::S
 
 void HostModel::blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) {
   const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
-  kernels::merge_blend(static_cast<float>(alpha), trainer_.weights(), in.span(), base_span, mark_.span());
+  kernels::merge_blend(static_cast<float>(alpha), trainer_.weights(), in.span(), base_span,
+                       mark_.span());
 }
 
 gossip::Probe HostModel::probe(const merge::Snapshot* other) {
-  return trainer_.probe(other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);
+  return trainer_.probe(
+      other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);
 }
 
 void HostModel::begin_block() {

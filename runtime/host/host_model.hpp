@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer's weights as the protocol sees them, in host memory. Keeps a mark of the weights at the start of the block
-// and moves it along with every merge, so that the block's own displacement can be told from what came in.
-// Snapshots come from a shared pool: a model's worth of fresh pages per merge would cost more than the merge.
+// A trainer's weights as the protocol sees them, in host memory. Keeps a mark of the weights at the
+// start of the block and moves it along with every merge, so that the block's own displacement can
+// be told from what came in. Snapshots come from a shared pool: a model's worth of fresh pages per
+// merge would cost more than the merge.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@
 
 namespace hearsay::runtime {
 
-// Recycles snapshot buffers of equal size. Snapshots may outlive the pool and may be freed on any thread.
+// Recycles snapshot buffers of equal size. Snapshots may outlive the pool and may be freed on any
+// thread.
 class SnapshotPool {
  public:
   merge::SnapshotRef copy(std::span<const float> values);
@@ -29,7 +31,8 @@ class SnapshotPool {
 
 class HostModel final : public gossip::LocalModel {
  public:
-  // `worker`: whose scratch memory probes use. `track_blocks` = false saves the mark (and reports displacement 0).
+  // `worker`: whose scratch memory probes use. `track_blocks` = false saves the mark (and reports
+  // displacement 0).
   HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks);
 
   std::size_t size() const override { return trainer_.weights().size(); }

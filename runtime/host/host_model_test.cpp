@@ -23,7 +23,8 @@ TEST_CASE("the block displacement counts local movement and leaves merges out") 
   CHECK(model.block_displacement() == 0.0);
 }
 
-TEST_CASE("a blend against a base adds the displacement between two snapshots to weights that moved on") {
+TEST_CASE(
+    "a blend against a base adds the displacement between two snapshots to weights that moved on") {
   VectorTrainer trainer(4, 1, 0), other(4, 1, 1);
   SnapshotPool pool;
   HostModel model(trainer, pool, 0, false), theirs(other, pool, 0, false);

@@ -38,7 +38,8 @@ void ThreadLane::submit(ComputeJob& job) {
 ThreadLane::Task ThreadLane::take(ComputeJob* wanted) {
   auto found = queue_.begin();
   if (wanted != nullptr) {
-    found = std::find_if(queue_.begin(), queue_.end(), [&](const Task& t) { return t.job == wanted; });
+    found =
+        std::find_if(queue_.begin(), queue_.end(), [&](const Task& t) { return t.job == wanted; });
     if (found == queue_.end()) found = queue_.begin();
   }
   const Task task = *found;
@@ -51,14 +52,15 @@ void ThreadLane::run(Task task, std::size_t worker, std::unique_lock<std::mutex>
   const auto begin = std::chrono::steady_clock::now();
   if (task.job != nullptr) {
     Trainer& trainer = *task.job->trainer;
-    task.job->report =
-        task.job->kind == ComputeJob::Kind::train ? trainer.train(worker) : trainer.train_gradient(worker);
+    task.job->report = task.job->kind == ComputeJob::Kind::train ? trainer.train(worker)
+                                                                 : trainer.train_gradient(worker);
   } else {
     (*task.body)(task.index, worker);
   }
   const auto duration = std::chrono::steady_clock::now() - begin;
   lock.lock();
-  (task.job != nullptr ? training_ns_ : other_ns_) += static_cast<std::uint64_t>(std::chrono::nanoseconds(duration).count());
+  (task.job != nullptr ? training_ns_ : other_ns_) +=
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(duration).count());
   if (task.job != nullptr) task.job->done = true;
   if (task.left != nullptr) --*task.left;
   finished_.notify_one();  // only the host's thread waits
@@ -84,7 +86,8 @@ void ThreadLane::wait(ComputeJob& job) {
   }
 }
 
-void ThreadLane::parallel_for(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
+void ThreadLane::parallel_for(std::size_t count,
+                              const std::function<void(std::size_t, std::size_t)>& body) {
   std::size_t left = count;
   std::unique_lock lock(mutex_);
   for (std::size_t index = count; index-- > 0;) queue_.push_front({nullptr, &body, index, &left});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compute lane on threads - 1 helpers and the calling thread, which works while it waits. With one thread everything
-// runs inside wait(), in order of need.
+// A compute lane on threads - 1 helpers and the calling thread, which works while it waits. With
+// one thread everything runs inside wait(), in order of need.
 #pragma once
 
 #include <condition_variable>
@@ -24,15 +24,17 @@ class ThreadLane final : public ComputeLane {
   std::size_t workers() const override { return workers_; }
   void submit(ComputeJob& job) override;
   void wait(ComputeJob& job) override;
-  void parallel_for(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) override;
+  void parallel_for(std::size_t count,
+                    const std::function<void(std::size_t, std::size_t)>& body) override;
   Spent spent() const override;
 
  private:
   struct Task {
-    ComputeJob* job = nullptr;           // a mini-batch, or
-    const std::function<void(std::size_t, std::size_t)>* body = nullptr;  // one index of a parallel_for
+    ComputeJob* job = nullptr;  // a mini-batch, or
+    const std::function<void(std::size_t, std::size_t)>* body =
+        nullptr;  // one index of a parallel_for
     std::size_t index = 0;
-    std::size_t* left = nullptr;         // indices not yet run, guarded by mutex_
+    std::size_t* left = nullptr;  // indices not yet run, guarded by mutex_
   };
   void helper(std::size_t worker);
   void run(Task task, std::size_t worker, std::unique_lock<std::mutex>& lock);

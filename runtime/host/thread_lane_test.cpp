@@ -13,7 +13,9 @@ namespace {
 
 struct Counting final : Trainer {
   hearsay::gossip::StepReport train(std::size_t) override { return {++steps, 0.0, 0, 0.0}; }
-  hearsay::gossip::StepReport train_gradient(std::size_t) override { return {1000 + ++steps, 0.0, 0, 0.0}; }
+  hearsay::gossip::StepReport train_gradient(std::size_t) override {
+    return {1000 + ++steps, 0.0, 0, 0.0};
+  }
   void apply_gradient(float) override {}
   std::span<float> weights() override { return {}; }
   std::span<float> gradient() override { return {}; }
@@ -24,7 +26,8 @@ struct Counting final : Trainer {
 
 }  // namespace
 
-TEST_CASE("every job runs once and its report is there after wait, with one thread and with several") {
+TEST_CASE(
+    "every job runs once and its report is there after wait, with one thread and with several") {
   const std::size_t threads = GENERATE(1u, 2u, 4u);
   ThreadLane lane(threads);
   CHECK(lane.workers() == threads);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where mini-batches are computed. A host submits the steps of many peers and collects each when its result is due; the
-// lane may run them inline, on threads, or as one batch on a device. A peer has at most one job in flight, and its bits
-// do not depend on who else is in the lane.
+// Where mini-batches are computed. A host submits the steps of many peers and collects each when
+// its result is due; the lane may run them inline, on threads, or as one batch on a device. A peer
+// has at most one job in flight, and its bits do not depend on who else is in the lane.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,10 @@ class ComputeLane {
   virtual std::size_t workers() const = 0;
   virtual void submit(ComputeJob& job) = 0;  // job outlives wait(); job.done is true before
   virtual void wait(ComputeJob& job) = 0;    // returns at once for a job that is not in flight
-  // body(index, worker) for every index < count; returns when all have run. Jobs in flight may run meanwhile.
-  virtual void parallel_for(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) = 0;
+  // body(index, worker) for every index < count; returns when all have run. Jobs in flight may run
+  // meanwhile.
+  virtual void parallel_for(std::size_t count,
+                            const std::function<void(std::size_t, std::size_t)>& body) = 0;
   // Seconds spent inside mini-batches, and inside parallel_for bodies, all workers added up.
   struct Spent {
     double training_s = 0.0, other_s = 0.0;

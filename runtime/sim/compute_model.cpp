@@ -30,14 +30,16 @@ ComputeOptions parse_compute(const Spec& spec) {
   reject_unknown("--compute", spec, {"cv", "step"}, 0);
   options.kind = ComputeOptions::Kind::jitter;
   options.cv = parse_share("--compute", spec.arg("cv").value_or("0.2"));
-  if (!(options.cv >= 0.0 && options.cv <= 10.0)) throw kernels::UsageError("--compute: cv lies between 0 and 10");
+  if (!(options.cv >= 0.0 && options.cv <= 10.0))
+    throw kernels::UsageError("--compute: cv lies between 0 and 10");
   if (const auto step = spec.arg("step")) options.step = positive_time(*step);
   return options;
 }
 
 ComputeModel::ComputeModel(const ComputeOptions& options, std::uint32_t peers, std::uint64_t seed)
     : options_(options), slowness_(peers, 1.0) {
-  for (std::uint32_t i = 0; i < peers; ++i) rng_.push_back(kernels::Rng::stream(seed, "compute", i));
+  for (std::uint32_t i = 0; i < peers; ++i)
+    rng_.push_back(kernels::Rng::stream(seed, "compute", i));
 }
 
 gossip::Time ComputeModel::step_time(kernels::PeerId peer) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a mini-batch takes in virtual time: a base time, a slowness per peer, and optional jitter.
+// How long a mini-batch takes in virtual time: a base time, a slowness per peer, and optional
+// jitter.
 #pragma once
 
 #include <cstdint>

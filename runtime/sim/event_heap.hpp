@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens next in virtual time. Ordered by (time, order of insertion), so that equal times keep their order and a
-// seed is a history. Small keys in the heap, payloads in a slab with free slots: a heap of variants would move them
-// log n times.
+// What happens next in virtual time. Ordered by (time, order of insertion), so that equal times
+// keep their order and a seed is a history. Small keys in the heap, payloads in a slab with free
+// slots: a heap of variants would move them log n times.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,8 @@ using kernels::UsageError;
 FaultTime parse_time(const std::string& text) {
   if (!text.empty() && text.back() == '%') return {true, parse_share("--chaos", text)};
   const double seconds = parse_seconds("--chaos", text);
-  if (!(seconds >= 0.0 && seconds <= 1e9)) throw UsageError("--chaos: a time lies between 0 and 1e9 seconds, not " + text);
+  if (!(seconds >= 0.0 && seconds <= 1e9))
+    throw UsageError("--chaos: a time lies between 0 and 1e9 seconds, not " + text);
   return {false, seconds};
 }
 
@@ -61,7 +62,8 @@ class Lottery {
   }
   std::vector<PeerId> draw(const std::string& fault, std::uint64_t count) {
     if (count < 1 || count > ids_.size()) {
-      malformed(fault, "1 to " + std::to_string(ids_.size()) + " peers (those not drawn by faults before it)");
+      malformed(fault, "1 to " + std::to_string(ids_.size()) +
+                           " peers (those not drawn by faults before it)");
     }
     std::vector<PeerId> drawn;
     for (; count > 0; --count) {
@@ -107,18 +109,24 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
   } else {
     fault.peers = {parse_peer(text, timed.peer, peers)};
   }
-  fault.kind = kind == "kill" ? Fault::Kind::kill : kind == "stall" ? Fault::Kind::stall : Fault::Kind::partition;
-  if (fault.to && fault.to->is_share == fault.from->is_share && fault.to->value <= fault.from->value) {
+  fault.kind = kind == "kill"    ? Fault::Kind::kill
+               : kind == "stall" ? Fault::Kind::stall
+                                 : Fault::Kind::partition;
+  if (fault.to && fault.to->is_share == fault.from->is_share &&
+      fault.to->value <= fault.from->value) {
     malformed(text, "an end after the beginning");
   }
-  if (fault.kind == Fault::Kind::kill && fault.to) malformed(text, "one time: a killed peer stays dead");
-  if (fault.kind == Fault::Kind::stall && !fault.to) malformed(text, "an end, such as stall=p02@10%..20%");
+  if (fault.kind == Fault::Kind::kill && fault.to)
+    malformed(text, "one time: a killed peer stays dead");
+  if (fault.kind == Fault::Kind::stall && !fault.to)
+    malformed(text, "an end, such as stall=p02@10%..20%");
   return fault;
 }
 
 }  // namespace
 
-std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers, std::uint64_t seed) {
+std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers,
+                                std::uint64_t seed) {
   std::vector<Fault> faults;
   Lottery lottery(peers, seed);
   for (const std::string& text : chaos) faults.push_back(parse_fault(text, peers, lottery));
@@ -170,7 +178,8 @@ std::vector<gossip::Time> FaultSchedule::wake_up_times() const {
   std::vector<gossip::Time> times;
   for (const Fault& fault : faults_) {
     for (const auto& t : {fault.from, fault.to}) {
-      if (t && !t->is_share) times.push_back(gossip::Time(static_cast<std::int64_t>(t->value * 1e9)));
+      if (t && !t->is_share)
+        times.push_back(gossip::Time(static_cast<std::int64_t>(t->value * 1e9)));
     }
   }
   return times;

@@ -5,7 +5,8 @@
 //   stall=p02@10%..20%     frozen: neither trains nor answers; what arrives waits
 //   partition=p03@20%[..60%]  everything from and to the peer is lost
 //   drop=1%                that share of all frames is lost
-// A time is a share of the epoch budget (mean progress of the live peers) or seconds since the first mini-batch.
+// A time is a share of the epoch budget (mean progress of the live peers) or seconds since the
+// first mini-batch.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,10 @@ struct Fault {
   std::optional<FaultTime> from, to;
 };
 
-// Throws UsageError naming the fault. Counted kills draw their peers from Rng::stream(seed, "chaos").
-std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers, std::uint64_t seed);
+// Throws UsageError naming the fault. Counted kills draw their peers from Rng::stream(seed,
+// "chaos").
+std::vector<Fault> parse_faults(const std::vector<std::string>& chaos, std::uint32_t peers,
+                                std::uint64_t seed);
 
 class FaultSchedule {
  public:
@@ -45,10 +48,13 @@ class FaultSchedule {
     bool begins;
   };
   std::vector<Change> advance(double progress, gossip::Time now);
-  std::vector<gossip::Time> wake_up_times() const;  // faults given in seconds need a look at these instants
+  std::vector<gossip::Time> wake_up_times()
+      const;  // faults given in seconds need a look at these instants
 
   bool stalled(kernels::PeerId peer) const { return stalled_[peer.value] > 0; }
-  bool parted(kernels::PeerId a, kernels::PeerId b) const { return cut_[a.value] > 0 || cut_[b.value] > 0; }
+  bool parted(kernels::PeerId a, kernels::PeerId b) const {
+    return cut_[a.value] > 0 || cut_[b.value] > 0;
+  }
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   std::vector<std::string> never_fired() const;
 
@@ -61,7 +67,7 @@ class FaultSchedule {
   std::vector<State> states_;
   std::vector<int> stalled_, cut_;  // [peer] nested counts
   double drop_share_ = 0.0;
-  std::size_t open_ = 0;            // faults that may still change
+  std::size_t open_ = 0;  // faults that may still change
   kernels::Rng rng_;
 };
 

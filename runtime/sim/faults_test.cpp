@@ -9,7 +9,9 @@ using hearsay::kernels::PeerId;
 using namespace std::chrono_literals;
 
 TEST_CASE("faults begin and end at their share of progress or second") {
-  FaultSchedule schedule(parse_faults({"stall=p02@10%..20%", "partition=p01@5s", "slow=p00*4", "drop=50%"}, 4, 1), 4, 1);
+  FaultSchedule schedule(
+      parse_faults({"stall=p02@10%..20%", "partition=p01@5s", "slow=p00*4", "drop=50%"}, 4, 1), 4,
+      1);
   auto changes = schedule.advance(0.0, 0s);
   REQUIRE(changes.size() == 2);  // slow and drop hold from the start
   CHECK(changes[0].fault->factor == 4.0);
@@ -28,7 +30,9 @@ TEST_CASE("faults begin and end at their share of progress or second") {
 }
 
 TEST_CASE("counted kills draw that many different peers from the seed") {
-  const auto draw = [](std::uint64_t seed) { return parse_faults({"kill=3@30%"}, 8, seed).front().peers; };
+  const auto draw = [](std::uint64_t seed) {
+    return parse_faults({"kill=3@30%"}, 8, seed).front().peers;
+  };
   CHECK(draw(1).size() == 3);
   CHECK(draw(1) == draw(1));
   CHECK(draw(1) != draw(2));
@@ -41,8 +45,9 @@ TEST_CASE("counted kills draw that many different peers from the seed") {
 }
 
 TEST_CASE("what cannot be read is refused") {
-  for (const char* bad : {"kill=p09@30%", "kill=9@30%", "kill=p01", "slow=p01", "slow=p01*0", "slow=p01*x", "stall=p01@10%",
-                          "drop=200%", "boom=1", "kill=p01@10%..20%", "", "kill=", "slow=*4", "partition=x@5s", "stall=p02@60%..20%"}) {
+  for (const char* bad : {"kill=p09@30%", "kill=9@30%", "kill=p01", "slow=p01", "slow=p01*0",
+                          "slow=p01*x", "stall=p01@10%", "drop=200%", "boom=1", "kill=p01@10%..20%",
+                          "", "kill=", "slow=*4", "partition=x@5s", "stall=p02@60%..20%"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_faults({bad}, 8, 1), hearsay::kernels::UsageError);
   }

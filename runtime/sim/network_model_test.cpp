@@ -20,8 +20,8 @@ ComputeOptions compute(const char* text) { return parse_compute(parse_spec("--co
 TEST_CASE("a lan link sends one frame after the other at 1 Gb/s and 0.2 ms") {
   NetworkModel lan(network("lan"), 3, 1);
   CHECK(lan.arrival(PeerId(0), PeerId(1), 125'000, 0ms) == 1200us);
-  CHECK(lan.arrival(PeerId(0), PeerId(2), 125'000, 0ms) == 2200us);   // waits for the first
-  CHECK(lan.arrival(PeerId(1), PeerId(2), 125'000, 0ms) == 1200us);   // another link
+  CHECK(lan.arrival(PeerId(0), PeerId(2), 125'000, 0ms) == 2200us);  // waits for the first
+  CHECK(lan.arrival(PeerId(1), PeerId(2), 125'000, 0ms) == 1200us);  // another link
   CHECK(lan.arrival(PeerId(0), PeerId(1), 0, 10ms) == 10ms + 200us);
 }
 
@@ -48,7 +48,8 @@ TEST_CASE("compute times are exact when fixed and have the asked mean and spread
   ComputeModel jitter(compute("jitter:cv=0.3"), 1, 1);
   double sum = 0, sum2 = 0;
   for (int i = 0; i < 40'000; ++i) {
-    const double ms = std::chrono::duration<double, std::milli>(jitter.step_time(PeerId(0))).count();
+    const double ms =
+        std::chrono::duration<double, std::milli>(jitter.step_time(PeerId(0))).count();
     sum += ms;
     sum2 += ms * ms;
   }

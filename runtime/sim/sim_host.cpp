@@ -28,8 +28,8 @@ const std::string* text_field(const gossip::Event& event, std::string_view key) 
 
 }  // namespace
 
-SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events,
-                 SimHooks hooks)
+SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane,
+                 EventSink& events, SimHooks hooks)
     : options_(std::move(options)),
       peers_(peers),
       lane_(lane),
@@ -51,14 +51,18 @@ SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& l
 }
 
 SimHost::~SimHost() {
-  for (Running& peer : running_) lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
+  for (Running& peer : running_)
+    lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
 }
 
 SimOutcome SimHost::run() {
-  for (std::uint32_t i = 0; i < peers_.size(); ++i) heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
-  for (const Time at : faults_.wake_up_times()) heap_.push(at, {What::fault_check, {}, {}, 0, nullptr});
+  for (std::uint32_t i = 0; i < peers_.size(); ++i)
+    heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
+  for (const Time at : faults_.wake_up_times())
+    heap_.push(at, {What::fault_check, {}, {}, 0, nullptr});
   if (options_.time_limit_s) {
-    heap_.push(Time(static_cast<std::int64_t>(*options_.time_limit_s * 1e9)), {What::time_limit, {}, {}, 0, nullptr});
+    heap_.push(Time(static_cast<std::int64_t>(*options_.time_limit_s * 1e9)),
+               {What::time_limit, {}, {}, 0, nullptr});
   }
   check_faults(Time{0});
   while (!over() && !heap_.empty()) {
@@ -74,7 +78,8 @@ SimOutcome SimHost::run() {
   outcome_.stuck = live_ > 0 && !abandoned_;
   outcome_.faults_never_fired = faults_.never_fired();
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
-    if (!running_[i].dead && !running_[i].finished) outcome_.peers[i].reason = "did not stop in time";
+    if (!running_[i].dead && !running_[i].finished)
+      outcome_.peers[i].reason = "did not stop in time";
   }
   return std::move(outcome_);
 }
@@ -165,7 +170,9 @@ void SimHost::step_done(PeerId id, Time now) {
   peer.in_step = false;
   ++progress_steps_;
   const double loss = peer.job.report.loss;
-  peer.smoothed_loss = peer.smoothed_loss == 0.0 ? loss : peer.smoothed_loss + kLossSmoothing * (loss - peer.smoothed_loss);
+  peer.smoothed_loss = peer.smoothed_loss == 0.0
+                           ? loss
+                           : peer.smoothed_loss + kLossSmoothing * (loss - peer.smoothed_loss);
   turn(id, now, gossip::input::StepDone{peer.job.report});
   check_faults(now);
   check_target(now);
@@ -210,18 +217,21 @@ void SimHost::kill(PeerId id, Time now) {
   budget_steps_ -= peer.budget_steps;
   outcome_.peers[id.value].reason = "killed";
   outcome_.peers[id.value].ended = now;
-  for (std::uint32_t i = 0; i < peers_.size(); ++i) {  // their connections break, unless a partition hides it
+  for (std::uint32_t i = 0; i < peers_.size();
+       ++i) {  // their connections break, unless a partition hides it
     if (PeerId(i) == id || faults_.parted(id, PeerId(i))) continue;
     heap_.push(now + options_.network.latency, {What::peer_down, PeerId(i), id, 0, nullptr});
   }
-  if (hooks_.notice) hooks_.notice(now, names_[id.value] + " killed; " + std::to_string(live_) + " go on");
+  if (hooks_.notice)
+    hooks_.notice(now, names_[id.value] + " killed; " + std::to_string(live_) + " go on");
 }
 
 void SimHost::stop_all(Time now, const std::string& reason) {
   if (stopping_ && reason != "stopped") return;
   stopping_ = true;
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
-    if (!running_[i].dead && !running_[i].finished) turn(PeerId(i), now, gossip::input::Stop{reason});
+    if (!running_[i].dead && !running_[i].finished)
+      turn(PeerId(i), now, gossip::input::Stop{reason});
   }
 }
 
@@ -231,7 +241,8 @@ void SimHost::check_faults(Time now) {
     for (const PeerId id : fault.peers) {
       if (fault.kind == Fault::Kind::kill) kill(id, now);
       if (fault.kind == Fault::Kind::slow) compute_.slow_down(id, fault.factor);
-      if (fault.kind == Fault::Kind::stall && !change.begins) {  // thaw: what waited happens now, in order
+      if (fault.kind == Fault::Kind::stall &&
+          !change.begins) {  // thaw: what waited happens now, in order
         auto frozen = std::exchange(running_[id.value].frozen, {});
         for (auto& [at, event] : frozen) heap_.push(now, std::move(event));
       }
@@ -273,8 +284,10 @@ void SimHost::evaluate_if_due(PeerId id, Time now) {
   const double epochs = static_cast<double>(peers_[id.value].protocol->counters().steps) /
                         static_cast<double>(peers_[id.value].trainer->steps_per_epoch());
   if (epochs + 1e-9 < peer.next_eval) return;
-  peer.next_eval = (std::floor(epochs / options_.eval_every_epochs + 1e-9) + 1.0) * options_.eval_every_epochs;
-  const Evaluation result = hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
+  peer.next_eval =
+      (std::floor(epochs / options_.eval_every_epochs + 1e-9) + 1.0) * options_.eval_every_epochs;
+  const Evaluation result =
+      hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
   peer.last_accuracy = result.accuracy;
   gossip::Event event("eval.finished");
   event.add("split", std::string("test")).add("loss", result.loss).add("acc", result.accuracy);
@@ -282,7 +295,9 @@ void SimHost::evaluate_if_due(PeerId id, Time now) {
 }
 
 double SimHost::mean_progress() const {
-  return budget_steps_ == 0 ? 1.0 : static_cast<double>(progress_steps_) / static_cast<double>(budget_steps_);
+  return budget_steps_ == 0
+             ? 1.0
+             : static_cast<double>(progress_steps_) / static_cast<double>(budget_steps_);
 }
 
 SimProgress SimHost::progress(Time now) const {
@@ -319,15 +334,17 @@ void SimHost::record(Time now, PeerId peer, const gossip::Event& event) {
   if (who == nullptr) return;
   if (event.name == "peer.lost") {
     const std::string* reason = text_field(event, "reason");
-    hooks_.notice(now, *who + " lost (" + (reason != nullptr ? *reason : "unknown") + ", noticed by " +
-                           names_[peer.value] + ")");
+    hooks_.notice(now, *who + " lost (" + (reason != nullptr ? *reason : "unknown") +
+                           ", noticed by " + names_[peer.value] + ")");
   } else if (event.name == "fault.seen") {
-    hooks_.notice(now, names_[peer.value] + ": " + *text_field(event, "kind") + " (" + *who + "): " +
-                           *text_field(event, "detail") + "; " + *text_field(event, "action"));
+    hooks_.notice(now, names_[peer.value] + ": " + *text_field(event, "kind") + " (" + *who +
+                           "): " + *text_field(event, "detail") + "; " +
+                           *text_field(event, "action"));
   }
 }
 
-void SimHost::for_each_frame_in_flight(const std::function<void(const gossip::Frame&)>& visit) const {
+void SimHost::for_each_frame_in_flight(
+    const std::function<void(const gossip::Frame&)>& visit) const {
   heap_.for_each([&](const Pending& event) {
     if (event.frame) visit(*event.frame);
   });

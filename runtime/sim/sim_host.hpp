@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All peers of a pool in one process and in virtual time: carries out the protocols' actions with modelled durations
-// while the training inside is real. Mini-batches run on the compute lane from the moment they are submitted; their
-// results are collected when their completion is due, so the history does not depend on the number of threads.
-// Invariant: one seed, one history. Cost: about 1 us of bookkeeping per mini-batch.
+// All peers of a pool in one process and in virtual time: carries out the protocols' actions with
+// modelled durations while the training inside is real. Mini-batches run on the compute lane from
+// the moment they are submitted; their results are collected when their completion is due, so the
+// history does not depend on the number of threads. Invariant: one seed, one history. Cost: about 1
+// us of bookkeeping per mini-batch.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,13 @@ struct SimOptions {
   std::vector<Fault> faults;
   std::uint64_t seed = 0;
   std::uint32_t epochs = 1;
-  double eval_every_epochs = 0.0;        // of a peer's own epochs; 0 = never during the run
-  std::size_t eval_examples = 0;         // 0 = the whole test set
-  std::optional<double> target_accuracy; // mean over live peers, looked at every quarter epoch of mean progress
-  std::optional<double> time_limit_s;    // virtual
-  // Set for protocols whose peers finish together: whoever has not stopped this long after the first is stopped.
+  double eval_every_epochs = 0.0;  // of a peer's own epochs; 0 = never during the run
+  std::size_t eval_examples = 0;   // 0 = the whole test set
+  std::optional<double>
+      target_accuracy;  // mean over live peers, looked at every quarter epoch of mean progress
+  std::optional<double> time_limit_s;  // virtual
+  // Set for protocols whose peers finish together: whoever has not stopped this long after the
+  // first is stopped.
   std::optional<gossip::Time> stop_deadline;
 };
 
@@ -49,13 +52,14 @@ struct PeerOutcome {
   std::string reason = "still running";
   std::uint64_t payload_bytes = 0, wire_bytes = 0;  // sent
   gossip::Time ended{0};
-  std::vector<float> before_end_game;               // weights of the result when an end game changed them; else empty
+  std::vector<float>
+      before_end_game;  // weights of the result when an end game changed them; else empty
 };
 
 struct SimOutcome {
   std::vector<PeerOutcome> peers;
   gossip::Time virtual_time{0};
-  bool stuck = false;                               // live peers wait for something that can no longer come
+  bool stuck = false;  // live peers wait for something that can no longer come
   std::optional<gossip::Time> target_reached;
   double target_best = 0.0;
   std::vector<std::string> faults_never_fired;
@@ -65,24 +69,28 @@ struct SimOutcome {
 struct SimProgress {
   gossip::Time now;
   std::uint32_t live = 0;
-  double progress = 0.0;                            // mean share of the epoch budget
+  double progress = 0.0;  // mean share of the epoch budget
   std::uint64_t samples = 0;
-  double loss_mean = 0.0, loss_deviation = 0.0;     // newest mini-batch losses, smoothed, over live peers
-  double accuracy = 0.0;                            // mean of the peers' newest evaluations; NaN before the first
+  double loss_mean = 0.0,
+         loss_deviation = 0.0;  // newest mini-batch losses, smoothed, over live peers
+  double accuracy = 0.0;        // mean of the peers' newest evaluations; NaN before the first
   std::uint64_t merges = 0, refused = 0, payload_bytes = 0;
 };
 
 struct SimHooks {
   // Accuracy of a peer's weights on its test set; null in simulations without a data set.
   std::function<Evaluation(kernels::PeerId, std::span<const float>, std::size_t limit)> evaluate;
-  std::function<void(const std::function<SimProgress()>&)> progress;  // called every few hundred mini-batches
-  std::function<void(gossip::Time, const std::string&)> notice;       // one line per change of state, for people
-  std::function<bool()> interrupted;                                  // true: stop all peers at their next boundary
+  std::function<void(const std::function<SimProgress()>&)>
+      progress;  // called every few hundred mini-batches
+  std::function<void(gossip::Time, const std::string&)>
+      notice;                         // one line per change of state, for people
+  std::function<bool()> interrupted;  // true: stop all peers at their next boundary
 };
 
 class SimHost {
  public:
-  SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events, SimHooks hooks);
+  SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events,
+          SimHooks hooks);
   ~SimHost();
   SimHost(const SimHost&) = delete;
   SimHost& operator=(const SimHost&) = delete;
@@ -94,19 +102,28 @@ class SimHost {
   std::function<void(gossip::Time)> after_event;
 
  private:
-  enum class What : std::uint8_t { start, step_done, frame, timer, peer_down, fault_check, time_limit, stop_deadline };
+  enum class What : std::uint8_t {
+    start,
+    step_done,
+    frame,
+    timer,
+    peer_down,
+    fault_check,
+    time_limit,
+    stop_deadline
+  };
   struct Pending {
     What what = What::start;
-    kernels::PeerId peer;       // whom it concerns
-    kernels::PeerId who;        // peer_down
-    std::uint64_t id = 0;       // timer
+    kernels::PeerId peer;  // whom it concerns
+    kernels::PeerId who;   // peer_down
+    std::uint64_t id = 0;  // timer
     std::unique_ptr<gossip::Frame> frame;
   };
-  struct Running {              // a peer while the simulation runs
+  struct Running {  // a peer while the simulation runs
     ComputeJob job;
     bool in_step = false, dead = false, finished = false;
     std::uint64_t budget_steps = 0;
-    double next_eval = 0.0;     // own epochs
+    double next_eval = 0.0;  // own epochs
     double smoothed_loss = 0.0, last_accuracy = -1.0;
     std::deque<std::pair<gossip::Time, Pending>> frozen;  // events kept back by a stall
   };
@@ -140,7 +157,7 @@ class SimHost {
   std::vector<Running> running_;
   std::vector<std::string> names_;
   SimOutcome outcome_;
-  std::size_t live_ = 0;        // neither dead nor finished
+  std::size_t live_ = 0;             // neither dead nor finished
   double next_target_check_ = 0.25;  // epochs of mean progress
   std::uint64_t events_seen_ = 0, steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;
   bool stopping_ = false, deadline_set_ = false, abandoned_ = false;

@@ -89,7 +89,14 @@ TEST_CASE("a seed is a history, with any number of threads") {
   CAPTURE(protocol, seed);
   auto config = base(6, protocol);
   config.seed = seed;
-  Pool one(config, 1), two(config, 2), other([&] { auto c = config; c.seed = seed + 1; return c; }(), 1);
+  Pool one(config, 1), two(config, 2),
+      other(
+          [&] {
+            auto c = config;
+            c.seed = seed + 1;
+            return c;
+          }(),
+          1);
   one.run();
   two.run();
   other.run();
@@ -139,7 +146,8 @@ TEST_CASE("a killed peer costs the others nothing but a line") {
 }
 
 TEST_CASE("a partitioned, a stalled, and lost frames: the pool goes on and ends") {
-  const auto* fault = GENERATE("partition=p01@20%..50%", "partition=p01@20%", "stall=p01@20%..40%", "drop=10%");
+  const auto* fault =
+      GENERATE("partition=p01@20%..50%", "partition=p01@20%", "stall=p01@20%..40%", "drop=10%");
   const auto* protocol = GENERATE("pairwise", "push", "push-sum");
   const bool wait = GENERATE(false, true);
   CAPTURE(fault, protocol, wait);
@@ -201,7 +209,8 @@ TEST_CASE("a symmetric pool keeps its mean, and an end game pulls it together") 
     for (std::size_t k = 0; k < 64; ++k) {
       after[k] += pool.peers[i].trainer->weights()[k];
       spread += std::abs(pool.peers[i].trainer->weights()[k] - pool.peers[0].trainer->weights()[k]);
-      spread_before_end_game += std::abs(outcome.peers[i].before_end_game[k] - outcome.peers[0].before_end_game[k]);
+      spread_before_end_game +=
+          std::abs(outcome.peers[i].before_end_game[k] - outcome.peers[0].before_end_game[k]);
     }
   }
   for (std::size_t k = 0; k < 64; ++k) CHECK(after[k] == Approx(before[k]).margin(1e-4));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated pool made from a configuration: shards, trainers, protocols, host; and what came out of it as numbers.
-// Files and terminals are somebody else's work (runtime/app/command_sim.cpp).
+// A simulated pool made from a configuration: shards, trainers, protocols, host; and what came out
+// of it as numbers. Files and terminals are somebody else's work (runtime/app/command_sim.cpp).
 #pragma once
 
 #include <memory>
@@ -25,30 +25,32 @@ struct PeerResult {
   std::string name;
   bool alive = false;
   std::string reason;
-  std::size_t shard = 0;                   // examples it owned
-  Evaluation test;                         // of its own model, before any end game
-  std::optional<Evaluation> test_final;    // after the end game
+  std::size_t shard = 0;                 // examples it owned
+  Evaluation test;                       // of its own model, before any end game
+  std::optional<Evaluation> test_final;  // after the end game
   gossip::Counters counters;
   std::uint64_t payload_bytes = 0, wire_bytes = 0;
-  double longest_merge_gap_epochs = 0.0;   // 0 epochs trained: 0
+  double longest_merge_gap_epochs = 0.0;  // 0 epochs trained: 0
 };
 
 struct PoolResult {
-  std::string verdict = "ok";              // ok, lost quorum, stuck, target missed, fault never fired, interrupted
-  std::string reason;                      // one sentence when the verdict is not ok, or why the run ended early
+  std::string verdict =
+      "ok";            // ok, lost quorum, stuck, target missed, fault never fired, interrupted
+  std::string reason;  // one sentence when the verdict is not ok, or why the run ended early
   int exit_code = 0;
   double wall_s = 0.0, virtual_s = 0.0;
-  double training_share = 0.0;             // of wall time x threads, spent in mini-batches
+  double training_share = 0.0;  // of wall time x threads, spent in mini-batches
   std::vector<PeerResult> peers;
   std::uint32_t lost = 0;
   double test_acc_mean = 0.0, test_acc_min = 0.0, test_acc_max = 0.0, test_loss_mean = 0.0;
-  double test_acc_averaged_model = 0.0;    // uniform mean of the live peers' weights
+  double test_acc_averaged_model = 0.0;  // uniform mean of the live peers' weights
   std::optional<double> test_acc_final_mean, test_acc_final_min, test_acc_final_max;
-  double consensus_distance = 0.0;         // (1/n) sum || w_i - mean ||^2 over live peers, before any end game
-  double mean_merge_age_epochs = 0.0;       // over all applied merges, in epochs of the receiver
+  double consensus_distance =
+      0.0;  // (1/n) sum || w_i - mean ||^2 over live peers, before any end game
+  double mean_merge_age_epochs = 0.0;      // over all applied merges, in epochs of the receiver
   std::optional<double> target_reached_s;  // virtual
   double target_best = 0.0;
-  std::uint32_t votes_heard = 0;           // most that any peer had heard when it stopped by convergence
+  std::uint32_t votes_heard = 0;  // most that any peer had heard when it stopped by convergence
   kernels::Digest digest;
   std::vector<std::string> faults_never_fired;
 };
@@ -63,15 +65,15 @@ class Simulation {
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_.workers(); }
   std::uint64_t data_digest() const { return data_digest_; }
-  // The model to use afterwards, for inputs byte / 255: mean of the live peers' final weights, with --protocol local
-  // the first live peer's. Empty when nobody is alive.
+  // The model to use afterwards, for inputs byte / 255: mean of the live peers' final weights, with
+  // --protocol local the first live peer's. Empty when nobody is alive.
   std::vector<float> exported_model() const;
   std::string export_rule() const;
 
   // For --dry-run.
   struct Sizes {
     std::size_t parameters, examples, smallest_shard, largest_shard, bytes_a_peer, test_examples;
-    std::uint64_t steps_per_epoch;         // of the largest shard
+    std::uint64_t steps_per_epoch;  // of the largest shard
   };
   Sizes sizes() const;
 

@@ -3,7 +3,8 @@
 
 namespace hearsay::runtime {
 
-VectorTrainer::VectorTrainer(std::size_t size, std::uint64_t seed, std::uint32_t peer) : values_(size) {
+VectorTrainer::VectorTrainer(std::size_t size, std::uint64_t seed, std::uint32_t peer)
+    : values_(size) {
   kernels::Rng rng = kernels::Rng::stream(seed, "vector", peer);
   for (float& v : values_.span()) v = static_cast<float>(rng.normal());
 }

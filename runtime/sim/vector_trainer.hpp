@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer that does not learn: its "model" is a vector and a mini-batch leaves it alone. For everything that is
-// about mixing alone: contraction rates, mass conservation, pools of thousands.
+// A trainer that does not learn: its "model" is a vector and a mini-batch leaves it alone. For
+// everything that is about mixing alone: contraction rates, mass conservation, pools of thousands.
 #pragma once
 
 #include "kernels/core/buffer.hpp"
@@ -11,7 +11,8 @@ namespace hearsay::runtime {
 
 class VectorTrainer final : public Trainer {
  public:
-  // Standard normal values from Rng::stream(seed, "vector", peer). One mini-batch of one sample is an epoch.
+  // Standard normal values from Rng::stream(seed, "vector", peer). One mini-batch of one sample is
+  // an epoch.
   VectorTrainer(std::size_t size, std::uint64_t seed, std::uint32_t peer);
 
   gossip::StepReport train(std::size_t) override { return {1, 0.0, 0, 0.0}; }

@@ -6,8 +6,9 @@
 
 namespace hearsay::runtime {
 
-Evaluation evaluate(NnContext& context, const ImageSet& test, std::span<const float> weights, std::size_t limit,
-                    const std::function<std::uint8_t(std::uint8_t)>& label, const ParallelFor& parallel_for) {
+Evaluation evaluate(NnContext& context, const ImageSet& test, std::span<const float> weights,
+                    std::size_t limit, const std::function<std::uint8_t(std::uint8_t)>& label,
+                    const ParallelFor& parallel_for) {
   const std::size_t total = limit == 0 ? test.count() : std::min(limit, test.count());
   if (total == 0) return {};
   const std::size_t chunk = context.max_batch();

@@ -7,11 +7,11 @@
 
 namespace hearsay::runtime {
 
-NnContext::NnContext(kernels::Mlp model, Standardisation input, std::size_t workers, std::size_t max_batch)
-    : model_(std::move(model)),
-      input_(std::move(input)),
-      max_batch_(max_batch) {
-  HS_CHECK(input_.scale.size() == model_.widths().front() && input_.shift.size() == input_.scale.size());
+NnContext::NnContext(kernels::Mlp model, Standardisation input, std::size_t workers,
+                     std::size_t max_batch)
+    : model_(std::move(model)), input_(std::move(input)), max_batch_(max_batch) {
+  HS_CHECK(input_.scale.size() == model_.widths().front() &&
+           input_.shift.size() == input_.scale.size());
   for (std::size_t w = 0; w < workers; ++w) {
     workspaces_.push_back(std::make_unique<kernels::MlpWorkspace<float>>(model_, max_batch));
   }
@@ -22,7 +22,8 @@ void NnContext::load_row(std::size_t worker, std::size_t row, std::span<const st
   float* out = workspaces_[worker]->input() + row * image.size();
   const float* scale = input_.scale.data();
   const float* shift = input_.shift.data();
-  for (std::size_t i = 0; i < image.size(); ++i) out[i] = static_cast<float>(image[i]) * scale[i] + shift[i];
+  for (std::size_t i = 0; i < image.size(); ++i)
+    out[i] = static_cast<float>(image[i]) * scale[i] + shift[i];
 }
 
 }  // namespace hearsay::runtime

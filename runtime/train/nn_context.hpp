@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all peers of one process share when they train the same network: its shape, how bytes become inputs, and one
-// workspace a thread.
+// What all peers of one process share when they train the same network: its shape, how bytes become
+// inputs, and one workspace a thread.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,8 @@ NnTrainer::NnTrainer(NnContext& context, ImageSet shard, const NnTrainerOptions&
       optimizer_(options.optimizer, weights_.size()) {
   HS_CHECK(shard_.count() >= 1 && options.batch >= 1 && options.batch <= context.max_batch());
   std::iota(order_.begin(), order_.end(), 0u);
-  const auto held_out = static_cast<std::size_t>(options.probe_share * static_cast<double>(shard_.count()));
+  const auto held_out =
+      static_cast<std::size_t>(options.probe_share * static_cast<double>(shard_.count()));
   if (held_out > 0) {
     kernels::Rng rng = kernels::Rng::stream(options.seed, "probe", options.peer);
     rng.shuffle(order_);
@@ -32,7 +33,8 @@ NnTrainer::NnTrainer(NnContext& context, ImageSet shard, const NnTrainerOptions&
   const std::uint64_t own = (order_.size() + options.batch - 1) / options.batch;
   steps_per_epoch_ = options.steps_per_epoch > 0 ? options.steps_per_epoch : own;
   cursor_ = order_.size();
-  kernels::Rng init = kernels::Rng::stream(options.seed, "init");  // no peer: all start from the same weights
+  kernels::Rng init =
+      kernels::Rng::stream(options.seed, "init");  // no peer: all start from the same weights
   context.model().initialise(init, weights_.span());
 }
 
@@ -41,7 +43,8 @@ std::size_t NnTrainer::load_batch(std::size_t worker) {
     shuffle_.shuffle(order_);
     cursor_ = 0;
   }
-  // Mini-batches of a pass differ by at most one example: a short last one would be the noisiest step of the epoch.
+  // Mini-batches of a pass differ by at most one example: a short last one would be the noisiest
+  // step of the epoch.
   const std::size_t n = order_.size(), pass = (n + options_.batch - 1) / options_.batch;
   const std::size_t index = cursor_ * pass / n;  // the batch that begins here
   const std::size_t count = (n * (index + 1) + pass - 1) / pass - cursor_;
@@ -69,7 +72,8 @@ gossip::StepReport NnTrainer::differentiate(std::size_t worker) {
 
 gossip::StepReport NnTrainer::train(std::size_t worker) {
   const gossip::StepReport report = differentiate(worker);
-  // A loss that is not finite would spread into every weight; the protocol hears of it and stops the peer.
+  // A loss that is not finite would spread into every weight; the protocol hears of it and stops
+  // the peer.
   if (std::isfinite(report.loss)) {
     optimizer_.apply(weights_.span(), context_.workspace(worker).gradient(), 1.0, lr_factor());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains an MLP on one peer's shard by mini-batches in a fresh order every epoch. The order is a pure function of
-// (seed, peer, epoch). With a probe share, the last examples of a seeded shuffle are kept out of training.
+// Trains an MLP on one peer's shard by mini-batches in a fresh order every epoch. The order is a
+// pure function of (seed, peer, epoch). With a probe share, the last examples of a seeded shuffle
+// are kept out of training.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,12 @@ struct NnTrainerOptions {
   std::uint64_t seed = 0;
   std::uint32_t peer = 0;
   std::uint32_t batch = 32;
-  std::uint32_t epochs = 1;             // horizon of the schedule
-  std::uint64_t steps_per_epoch = 0;    // 0: ceil(examples / batch); larger values begin a new pass in mid-epoch
+  std::uint32_t epochs = 1;  // horizon of the schedule
+  std::uint64_t steps_per_epoch =
+      0;  // 0: ceil(examples / batch); larger values begin a new pass in mid-epoch
   OptimizerOptions optimizer;
   ScheduleKind schedule = ScheduleKind::cosine;
-  double probe_share = 0.0;             // of the shard
+  double probe_share = 0.0;  // of the shard
 };
 
 class NnTrainer final : public Trainer {

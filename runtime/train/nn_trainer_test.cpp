@@ -29,7 +29,9 @@ ImageSet halves(std::size_t count) {
   return images;
 }
 
-NnContext make_context(std::size_t workers = 1) { return NnContext(Mlp({16, 8, 2}), standardise(halves(50)), workers, 64); }
+NnContext make_context(std::size_t workers = 1) {
+  return NnContext(Mlp({16, 8, 2}), standardise(halves(50)), workers, 64);
+}
 
 NnTrainerOptions make_options() {
   NnTrainerOptions o;
@@ -51,17 +53,21 @@ TEST_CASE("a trainer learns a separable task and an evaluation says so") {
   NnTrainer trainer(context, halves(205), make_options());
   CHECK(trainer.steps_per_epoch() == 21);
   const auto identity = [](std::uint8_t l) { return l; };
-  const Evaluation before = evaluate(context, trainer.shard(), trainer.weights(), 0, identity, kInline);
+  const Evaluation before =
+      evaluate(context, trainer.shard(), trainer.weights(), 0, identity, kInline);
   std::uint32_t samples = 0;
-  for (std::uint64_t i = 0; i < 5 * trainer.steps_per_epoch(); ++i) samples += trainer.train(0).samples;
+  for (std::uint64_t i = 0; i < 5 * trainer.steps_per_epoch(); ++i)
+    samples += trainer.train(0).samples;
   CHECK(samples == 5 * 205);  // every example once an epoch
-  const Evaluation after = evaluate(context, trainer.shard(), trainer.weights(), 0, identity, kInline);
+  const Evaluation after =
+      evaluate(context, trainer.shard(), trainer.weights(), 0, identity, kInline);
   CHECK(after.loss < 0.2 * before.loss);
   CHECK(after.accuracy > 0.97);
   const auto flipped = [](std::uint8_t l) { return static_cast<std::uint8_t>(1 - l); };
   CHECK(evaluate(context, trainer.shard(), trainer.weights(), 0, flipped, kInline).accuracy ==
         Approx(1 - after.accuracy));
-  CHECK(evaluate(context, trainer.shard(), trainer.weights(), 17, identity, kInline).examples == 17);
+  CHECK(evaluate(context, trainer.shard(), trainer.weights(), 17, identity, kInline).examples ==
+        17);
 }
 
 TEST_CASE("mini-batches of a pass differ by at most one example") {
@@ -81,7 +87,8 @@ TEST_CASE("mini-batches of a pass differ by at most one example") {
   CHECK(most <= 10);
 }
 
-TEST_CASE("peers start from the same weights, see different orders, and repeat themselves bit for bit") {
+TEST_CASE(
+    "peers start from the same weights, see different orders, and repeat themselves bit for bit") {
   NnContext context = make_context(2);
   auto o = make_options();
   NnTrainer a(context, halves(100), o), same(context, halves(100), o);
@@ -99,7 +106,8 @@ TEST_CASE("peers start from the same weights, see different orders, and repeat t
 
 TEST_CASE("gradient and update apart give the same bits as a training step") {
   NnContext context = make_context();
-  NnTrainer whole(context, halves(100), make_options()), apart(context, halves(100), make_options());
+  NnTrainer whole(context, halves(100), make_options()),
+      apart(context, halves(100), make_options());
   for (int i = 0; i < 15; ++i) {
     const auto x = whole.train(0), y = apart.train_gradient(0);
     apart.apply_gradient(1.0f);
@@ -146,7 +154,9 @@ TEST_CASE("the cosine schedule starts at one, ends at zero, and constant stays")
 }
 
 TEST_CASE("optimiser specs are read in full or refused by name") {
-  const auto parse = [](const char* text) { return parse_optimizer(parse_spec("--optimizer", text)); };
+  const auto parse = [](const char* text) {
+    return parse_optimizer(parse_spec("--optimizer", text));
+  };
   CHECK(parse("sgd:lr=0.1,momentum=0.5,clip=2").clip == 2.0);
   CHECK(parse("adamw:lr=1e-3").kind == OptimizerOptions::Kind::adamw);
   for (const char* bad : {"sgd:lrr=0.1", "adam", "sgd:lr=-1", "sgd:momentum=1", "sgd:lr=x"}) {

@@ -13,12 +13,14 @@ namespace {
 
 constexpr std::string_view kFlag = "--optimizer";
 
-double number_or(const Spec& spec, std::string_view key, double fallback, double least, double below) {
+double number_or(const Spec& spec, std::string_view key, double fallback, double least,
+                 double below) {
   const auto text = spec.arg(key);
   if (!text) return fallback;
   const double value = parse_number(kFlag, *text);
   if (!(value >= least && value < below)) {
-    throw kernels::UsageError(std::string(kFlag) + ": " + std::string(key) + "=" + *text + " is out of range");
+    throw kernels::UsageError(std::string(kFlag) + ": " + std::string(key) + "=" + *text +
+                              " is out of range");
   }
   return value;
 }
@@ -48,9 +50,12 @@ OptimizerOptions parse_optimizer(const Spec& spec) {
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, std::size_t size)
-    : options_(options), first_(size), second_(options.kind == OptimizerOptions::Kind::adamw ? size : 0) {}
+    : options_(options),
+      first_(size),
+      second_(options.kind == OptimizerOptions::Kind::adamw ? size : 0) {}
 
-void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, double scale, double factor) {
+void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, double scale,
+                      double factor) {
   if (options_.clip > 0.0) {
     const double norm = scale * std::sqrt(kernels::squared_distance(gradient, {}));
     if (norm > options_.clip) scale *= options_.clip / norm;
@@ -58,8 +63,8 @@ void Optimizer::apply(std::span<float> weights, std::span<const float> gradient,
   const double lr = options_.lr * factor;
   ++updates_;
   if (options_.kind == OptimizerOptions::Kind::sgd) {
-    kernels::sgd_momentum(static_cast<float>(lr), static_cast<float>(options_.momentum), static_cast<float>(scale),
-                          weights, first_.span(), gradient);
+    kernels::sgd_momentum(static_cast<float>(lr), static_cast<float>(options_.momentum),
+                          static_cast<float>(scale), weights, first_.span(), gradient);
     return;
   }
   const auto correction = [&](double beta) {

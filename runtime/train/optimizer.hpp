@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimiser state of one peer and its update rule: SGD with momentum, or AdamW. Gradient clipping by global norm comes
-// first (Pascanu et al. 2013, arXiv 1211.5063). A merge leaves the state alone: the receiver keeps its own momentum.
+// Optimiser state of one peer and its update rule: SGD with momentum, or AdamW. Gradient clipping
+// by global norm comes first (Pascanu et al. 2013, arXiv 1211.5063). A merge leaves the state
+// alone: the receiver keeps its own momentum.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,16 @@ struct OptimizerOptions {
   double clip = 0.0;  // largest gradient norm; 0 = no clipping
 };
 
-// `sgd:lr=0.05,momentum=0.9,clip=1` or `adamw:lr=1e-3,beta1=,beta2=,eps=,decay=,clip=`. Throws UsageError.
+// `sgd:lr=0.05,momentum=0.9,clip=1` or `adamw:lr=1e-3,beta1=,beta2=,eps=,decay=,clip=`. Throws
+// UsageError.
 OptimizerOptions parse_optimizer(const Spec& spec);
 
 class Optimizer {
  public:
   Optimizer(const OptimizerOptions& options, std::size_t size);
   // One update of `weights` with scale * gradient, learning rate options.lr * factor.
-  void apply(std::span<float> weights, std::span<const float> gradient, double scale, double factor);
+  void apply(std::span<float> weights, std::span<const float> gradient, double scale,
+             double factor);
 
  private:
   OptimizerOptions options_;

@@ -31,7 +31,8 @@ Standardisation standardise(const ImageSet& train) {
   return input;
 }
 
-void fold_into_first_layer(const Standardisation& input, const kernels::Mlp& model, std::span<float> weights) {
+void fold_into_first_layer(const Standardisation& input, const kernels::Mlp& model,
+                           std::span<float> weights) {
   const std::size_t in = model.widths()[0], out = model.widths()[1];
   HS_CHECK(input.scale.size() == in && weights.size() == model.layout().size());
   float* weight = weights.data() + model.weight_offset(0);

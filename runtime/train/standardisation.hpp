@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bytes become inputs: every pixel is centred on its mean over the whole training set and divided by its
-// deviation, so that all inputs of the first layer have the same scale. A pure function of the data set, hence the
-// same for all peers whatever they own. Deviations below kLeastDeviation count as that: pixels that are nearly always
-// background must not become the loudest inputs.
+// How bytes become inputs: every pixel is centred on its mean over the whole training set and
+// divided by its deviation, so that all inputs of the first layer have the same scale. A pure
+// function of the data set, hence the same for all peers whatever they own. Deviations below
+// kLeastDeviation count as that: pixels that are nearly always background must not become the
+// loudest inputs.
 #pragma once
 
 #include <span>
@@ -21,8 +22,9 @@ struct Standardisation {
 
 Standardisation standardise(const ImageSet& train);
 
-// The same function of the image with the standardisation moved into the first layer: a model that takes byte / 255
-// as it is. Changes outputs by rounding only.
-void fold_into_first_layer(const Standardisation& input, const kernels::Mlp& model, std::span<float> weights);
+// The same function of the image with the standardisation moved into the first layer: a model that
+// takes byte / 255 as it is. Changes outputs by rounding only.
+void fold_into_first_layer(const Standardisation& input, const kernels::Mlp& model,
+                           std::span<float> weights);
 
 }  // namespace hearsay::runtime

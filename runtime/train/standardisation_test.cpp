@@ -18,7 +18,8 @@ ImageSet random_images(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     images.labels[i] = static_cast<std::uint8_t>(rng.below(3));
     for (std::size_t p = 0; p < 6; ++p) {
-      images.pixels[i * 6 + p] = static_cast<std::uint8_t>(p == 5 ? 7 : 20 * p + rng.below(100));  // pixel 5: constant
+      images.pixels[i * 6 + p] =
+          static_cast<std::uint8_t>(p == 5 ? 7 : 20 * p + rng.below(100));  // pixel 5: constant
     }
   }
   return images;
@@ -51,10 +52,13 @@ TEST_CASE("folding moves the standardisation into the first layer and keeps the 
   model.initialise(rng, weights);
   MlpWorkspace<float> workspace(model, 40);
   for (std::size_t i = 0; i < 240; ++i) {
-    workspace.input()[i] = static_cast<float>(images.pixels[i]) * input.scale[i % 6] + input.shift[i % 6];
+    workspace.input()[i] =
+        static_cast<float>(images.pixels[i]) * input.scale[i % 6] + input.shift[i % 6];
   }
   const double expected = workspace.evaluate(40, weights.data(), images.labels.data()).loss;
   fold_into_first_layer(input, model, weights);
-  for (std::size_t i = 0; i < 240; ++i) workspace.input()[i] = static_cast<float>(images.pixels[i]) / 255.0f;
-  CHECK(workspace.evaluate(40, weights.data(), images.labels.data()).loss == Approx(expected).epsilon(1e-5));
+  for (std::size_t i = 0; i < 240; ++i)
+    workspace.input()[i] = static_cast<float>(images.pixels[i]) / 255.0f;
+  CHECK(workspace.evaluate(40, weights.data(), images.labels.data()).loss ==
+        Approx(expected).epsilon(1e-5));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer's local training, one mini-batch at a time. NnTrainer is ours; an embedder's own loop is another. The gossip
-// side sees a flat span of weights and cannot tell them apart. Owned by the compute lane: one call at a time.
+// A peer's local training, one mini-batch at a time. NnTrainer is ours; an embedder's own loop is
+// another. The gossip side sees a flat span of weights and cannot tell them apart. Owned by the
+// compute lane: one call at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,11 @@ class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // `worker` names the thread that calls, 0 .. threads - 1: scratch memory belongs to threads, not to peers.
-  virtual gossip::StepReport train(std::size_t worker) = 0;            // one mini-batch with update
-  virtual gossip::StepReport train_gradient(std::size_t worker) = 0;   // gradient() only
-  virtual void apply_gradient(float scale) = 0;                        // update with scale * gradient()
+  // `worker` names the thread that calls, 0 .. threads - 1: scratch memory belongs to threads, not
+  // to peers.
+  virtual gossip::StepReport train(std::size_t worker) = 0;           // one mini-batch with update
+  virtual gossip::StepReport train_gradient(std::size_t worker) = 0;  // gradient() only
+  virtual void apply_gradient(float scale) = 0;  // update with scale * gradient()
 
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradient() = 0;

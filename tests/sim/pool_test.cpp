@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole pools with real training on generated digits: histories, the log's invariants, exactness, ends of runs.
+// Whole pools with real training on generated digits: histories, the log's invariants, exactness,
+// ends of runs.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -21,7 +22,8 @@ namespace {
 class LogSink final : public EventSink {
  public:
   explicit LogSink(EventWriter& writer) : writer_(writer) {}
-  void write(hearsay::gossip::Time t, std::string_view peer, const hearsay::gossip::Event& event) override {
+  void write(hearsay::gossip::Time t, std::string_view peer,
+             const hearsay::gossip::Event& event) override {
     writer_.write(t, peer, event);
   }
 
@@ -130,7 +132,8 @@ TEST_CASE("with one peer, all-reduce is plain training too") {
   auto config = base(1), local = base(1);
   config.protocol = spec("ddp");
   local.protocol = spec("local");
-  // the gradient passes through a multiplication and a division by the batch size, which costs a rounding or two
+  // the gradient passes through a multiplication and a division by the batch size, which costs a
+  // rounding or two
   CHECK(run(config).result.test_acc_mean == Approx(run(local).result.test_acc_mean).margin(0.01));
 }
 
@@ -169,7 +172,8 @@ TEST_CASE("the log keeps its invariants under every protocol, mode, rule and fau
       Case{"pairwise", "0.25", "ema:a=0.1..0.5,shape=cosine", "ring", false, "drop=5%"},
       Case{"pairwise", "1,mode=shifted", "sample-weighted", "exp", true, "stall=p01@20%..50%"},
       Case{"pairwise", "2", "ema:0.5+confidence:g=2", "uniform", false, "partition=p02@20%..60%"},
-      Case{"push", "1,mode=truncated", "ema:0.25+staleness:half-life=20", "regular:d=4", false, "slow=p00*3"},
+      Case{"push", "1,mode=truncated", "ema:0.25+staleness:half-life=20", "regular:d=4", false,
+           "slow=p00*3"},
       Case{"push", "0.5", "ema:0.5", "uniform", true, "drop=5%"},
       Case{"push-sum", "1", "ema:0.5", "uniform", false, "kill=p03@50%"},
       Case{"push-sum", "0.1", "ema:0.5", "ring", true, "slow=p02*2"});

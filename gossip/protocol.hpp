@@ -80,7 +80,7 @@ struct Counters {
   std::uint64_t merges_started = 0;  // exchanges that this peer began
   std::uint64_t merges_applied = 0;  // mseq
   std::uint64_t merges_refused = 0;
-  std::uint64_t merges_skipped = 0;  // no free partner, or too many unanswered
+  std::uint64_t merges_skipped = 0;  // no free partner, or the one before still unanswered
   std::uint64_t samples = 0;
   std::uint64_t steps = 0;
   std::uint64_t samples_at_last_merge = 0;

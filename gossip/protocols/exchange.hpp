@@ -22,9 +22,8 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual Inbox::Keep keep() const = 0;
-  // Sends to `partner`; returns the frame's sequence number, or nothing when the exchange had to be
-  // skipped.
-  virtual std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) = 0;
+  // Sends to `partner`; not while waiting(). False when nothing was sent.
+  virtual bool start(PeerId partner, PeerState& peer, Turn& turn) = 0;
   // A frame that concerns weights (push, ack, request, reply, busy, returned).
   virtual void receive(Frame frame, PeerState& peer, Turn& turn) = 0;
   // A frame that found no room in the inbox, or was replaced there by a newer one.
@@ -34,8 +33,7 @@ class Exchange {
   // `who` is gone: nothing more will come from there.
   virtual void partner_down(PeerId who, PeerState& peer, Turn& turn) = 0;
 
-  virtual std::size_t unanswered() const = 0;        // exchanges whose answer is still to come
-  virtual bool awaits(std::uint64_t seq) const = 0;  // is `seq` one of them?
+  virtual bool waiting() const = 0;  // for the answer to the exchange started last
 };
 
 std::unique_ptr<Exchange> make_pairwise();

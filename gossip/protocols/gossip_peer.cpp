@@ -108,7 +108,6 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   peer_.counters.merges_skipped += merges_due_;
   merges_due_ = 1;
   burst_.clear();
-  last_started_.reset();
   if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
   start_due_merges(turn);
   drain("finished", turn);
@@ -131,26 +130,25 @@ void GossipPeer::end_block(Turn& turn) {
 // applied. Started together they would all answer to the same snapshot, and two or more
 // displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
-  while (merges_due_ > 0 && !(last_started_ && exchange_->awaits(*last_started_))) {
+  while (merges_due_ > 0 && !exchange_->waiting()) {
     --merges_due_;
-    last_started_ = start_merge(turn);
+    start_merge(turn);
   }
 }
 
-std::optional<std::uint64_t> GossipPeer::start_merge(Turn& turn) {
+void GossipPeer::start_merge(Turn& turn) {
   const auto choice = choose_partner();
   if (!choice) {
     ++peer_.counters.merges_skipped;  // nobody to merge with: training goes on
-    return std::nullopt;
+    return;
   }
   Event chosen("partner.chosen");
   chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
   turn.record(
       std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
   burst_.push_back(choice->partner);
-  const auto seq = exchange_->start(choice->partner, peer_, turn);
-  ++(seq ? peer_.counters.merges_started : peer_.counters.merges_skipped);
-  return seq;
+  const bool started = exchange_->start(choice->partner, peer_, turn);
+  ++(started ? peer_.counters.merges_started : peer_.counters.merges_skipped);
 }
 
 std::optional<Choice> GossipPeer::choose_partner() {
@@ -166,8 +164,8 @@ std::optional<Choice> GossipPeer::choose_partner() {
 }
 
 bool GossipPeer::answered() const {
-  return merges_due_ == 0 && exchange_->unanswered() == 0 &&
-         (end_exchange_ == nullptr || end_exchange_->unanswered() == 0);
+  return merges_due_ == 0 && !exchange_->waiting() &&
+         (end_exchange_ == nullptr || !end_exchange_->waiting());
 }
 
 void GossipPeer::diverged(const StepReport& report, Turn& turn) {

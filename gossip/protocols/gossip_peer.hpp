@@ -51,7 +51,7 @@ class GossipPeer final : public Protocol {
   void end_block(Turn& turn);
   void train_block(Turn& turn);
   void start_due_merges(Turn& turn);
-  std::optional<std::uint64_t> start_merge(Turn& turn);  // sequence number, or nothing when skipped
+  void start_merge(Turn& turn);
   std::optional<Choice> choose_partner();
   bool answered() const;  // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
@@ -84,9 +84,8 @@ class GossipPeer final : public Protocol {
   Inbox inbox_;
   Phase phase_ = Phase::training;
   Block block_;
-  std::vector<PeerId> burst_;                  // partners of this boundary's merges so far
-  std::size_t merges_due_ = 0;                 // merges of this boundary still to be started
-  std::optional<std::uint64_t> last_started_;  // the newest of them
+  std::vector<PeerId> burst_;   // partners of this boundary's merges so far
+  std::size_t merges_due_ = 0;  // merges of this boundary still to be started
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;

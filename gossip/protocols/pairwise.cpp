@@ -15,15 +15,13 @@ class Pairwise final : public PendingExchange {
  public:
   Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
-  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
-    if (full()) return std::nullopt;
+  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
     merge::SnapshotRef mine = turn.model.snapshot();
     Frame request = weights_frame(FrameKind::request, partner, mine, peer);
     turn.record(sent_event(request));
-    await(request.seq, {partner, std::move(mine), turn.now}, turn);
-    const std::uint64_t seq = request.seq;
+    await({request.seq, partner, std::move(mine), turn.now}, turn);
     turn.send(std::move(request));
-    return seq;
+    return true;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {

@@ -7,6 +7,7 @@
 
 #include "gossip/limits.hpp"
 #include "gossip/merging.hpp"
+#include "kernels/core/check.hpp"
 
 namespace hearsay::gossip {
 namespace {
@@ -19,43 +20,32 @@ void record_half(PeerId partner, std::uint64_t seq, const char* reason, Turn& tu
 
 }  // namespace
 
-bool PendingExchange::full() const { return entries_.size() >= limits::kPendingExchanges; }
-
-void PendingExchange::await(std::uint64_t seq, Entry entry, Turn& turn) {
-  turn.timer(turn.now + deadline(), seq);
-  entries_.emplace(seq, std::move(entry));
+void PendingExchange::await(Entry entry, Turn& turn) {
+  HS_CHECK(!entry_);
+  turn.timer(turn.now + deadline(), entry.seq);
+  entry_ = std::move(entry);
 }
 
 std::optional<PendingExchange::Entry> PendingExchange::answer(std::uint64_t seq, PeerId partner,
                                                               Time now) {
-  const auto found = entries_.find(seq);
-  if (found == entries_.end() || found->second.partner != partner) return std::nullopt;
-  longest_ = std::max(longest_, now - found->second.started);
-  Entry entry = std::move(found->second);
-  entries_.erase(found);
-  return entry;
+  if (!entry_ || entry_->seq != seq || entry_->partner != partner) return std::nullopt;
+  longest_ = std::max(longest_, now - entry_->started);
+  return std::exchange(entry_, std::nullopt);
 }
 
 void PendingExchange::timeout(std::uint64_t seq, PeerState& peer, Turn& turn) {
-  const auto found = entries_.find(seq);
-  if (found == entries_.end()) return;  // answered meanwhile
-  const PeerId partner = found->second.partner;
-  longest_ = std::max(
-      longest_, (turn.now - found->second.started) / 4);  // the next deadline is twice this one
-  entries_.erase(found);
+  if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
+  const PeerId partner = entry_->partner;
+  longest_ = std::max(longest_, (turn.now - entry_->started) / 4);  // the next deadline: twice this
+  entry_.reset();
   record_half(partner, seq, "no answer before the deadline", turn);
   if (peer.table.suspected(partner)) turn.record(lost_event(partner, "no answer", peer));
 }
 
 void PendingExchange::partner_down(PeerId who, PeerState&, Turn& turn) {
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (entry->second.partner != who) {
-      ++entry;
-      continue;
-    }
-    record_half(who, entry->first, "partner gone", turn);
-    entry = entries_.erase(entry);
-  }
+  if (!entry_ || entry_->partner != who) return;
+  record_half(who, entry_->seq, "partner gone", turn);
+  entry_.reset();
 }
 
 Time PendingExchange::deadline() const {

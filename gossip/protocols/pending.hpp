@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges that were started and not yet answered, and what every exchange kind does about them: a
+// The exchange that was started and not yet answered, and what every exchange kind does about it: a
 // deadline of 8 times the longest answer seen (doubled after each miss, within the bounds of
-// limits.hpp), a line when one ends half done, and suspicion of the partner. Bounded by
-// limits::kPendingExchanges.
+// limits.hpp), a line when it ends half done, and suspicion of the partner.
+// At most one at a time: an answer moves this peer by a displacement from the weights it sent, and
+// displacements from one and the same past add up to more than the way to the partners. On a
+// network that is too slow for the merges asked for, fewer are started; the pool stays stable.
 #pragma once
 
-#include <map>
 #include <optional>
 
 #include "gossip/protocols/exchange.hpp"
@@ -16,25 +17,23 @@ class PendingExchange : public Exchange {
  public:
   void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) final;
   void partner_down(PeerId who, PeerState& peer, Turn& turn) final;
-  std::size_t unanswered() const final { return entries_.size(); }
-  bool awaits(std::uint64_t seq) const final { return entries_.count(seq) > 0; }
+  bool waiting() const final { return entry_.has_value(); }
 
  protected:
   struct Entry {
+    std::uint64_t seq = 0;  // of the frame that asked
     PeerId partner;
     merge::SnapshotRef sent;  // what the partner's answer refers to; null when it needs none
     Time started{0};
   };
-  bool full() const;
-  void await(std::uint64_t seq, Entry entry, Turn& turn);
-  // Removes and returns the exchange `seq` with `partner`; nothing when there is none (late or
-  // foreign answer).
+  void await(Entry entry, Turn& turn);  // not while waiting()
+  // Ends and returns the exchange `seq` with `partner`; nothing when it is not the one awaited.
   std::optional<Entry> answer(std::uint64_t seq, PeerId partner, Time now);
 
  private:
   Time deadline() const;
 
-  std::map<std::uint64_t, Entry> entries_;
+  std::optional<Entry> entry_;
   Time longest_{0};
 };
 

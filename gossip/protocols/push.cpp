@@ -16,15 +16,13 @@ class Push final : public PendingExchange {
 
   Inbox::Keep keep() const override { return Inbox::Keep::newest; }
 
-  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
-    if (full()) return std::nullopt;
+  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
     Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
     frame.wants_ack = wait_;
     turn.record(sent_event(frame));
-    if (wait_) await(frame.seq, {partner, nullptr, turn.now}, turn);
-    const std::uint64_t seq = frame.seq;
+    if (wait_) await({frame.seq, partner, nullptr, turn.now}, turn);
     turn.send(std::move(frame));
-    return seq;
+    return true;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {

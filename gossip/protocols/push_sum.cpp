@@ -20,19 +20,18 @@ class PushSum final : public PendingExchange {
     return Inbox::Keep::every;
   }  // a frame replaced would be mass lost
 
-  std::optional<std::uint64_t> start(PeerId partner, PeerState& peer, Turn& turn) override {
+  bool start(PeerId partner, PeerState& peer, Turn& turn) override {
     double& mass = peer.counters.mass;
     // A peer that only sends would run out of mass: it waits until it has received some.
-    if (mass < 1.0 / (64.0 * peer.settings.peers) || full()) return std::nullopt;
+    if (mass < 1.0 / (64.0 * peer.settings.peers)) return false;
     mass *= 0.5;
     Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
     frame.mass = mass;
     frame.wants_ack = wait_;
     turn.record(sent_event(frame));
-    if (wait_) await(frame.seq, {partner, nullptr, turn.now}, turn);
-    const std::uint64_t seq = frame.seq;
+    if (wait_) await({frame.seq, partner, nullptr, turn.now}, turn);
     turn.send(std::move(frame));
-    return seq;
+    return true;
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {

@@ -18,6 +18,7 @@
 #include "merge/policies/ema.hpp"
 #include "merge/policies/sample_weighted.hpp"
 #include "merge/policies/staleness.hpp"
+#include "runtime/config/option_table.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -115,11 +116,16 @@ gossip::ExchangeKind exchange_kind(const std::string& name) {
   return name == "push" ? gossip::ExchangeKind::push : gossip::ExchangeKind::push_sum;
 }
 
-void refuse_for_baseline(const RunConfig& config, bool given, const char* flag) {
+// An option that would be read and then ignored is refused, unless it says what it says by default.
+void refuse_without_effect(const RunConfig& config, bool given, const char* flag) {
   if (given) {
-    throw UsageError(std::string(flag) + " means nothing to --protocol " + config.protocol.name +
-                     ", which never merges weights; leave it out");
+    throw UsageError(std::string(flag) + ": has no effect on --protocol " + config.protocol.name +
+                     "; leave it out");
   }
+}
+
+bool differs_from_default(const Spec& spec, const char* option) {
+  return spec.text != find_option(option)->default_text;
 }
 
 }  // namespace
@@ -234,9 +240,15 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   plan.equal_steps = name == "ddp";
   plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence());
   if (baseline) {
-    refuse_for_baseline(config, config.wait, "--wait");
-    refuse_for_baseline(config, config.until_converged, "--until-converged");
-    refuse_for_baseline(config, plan.end_game > 0, "--end-game");
+    refuse_without_effect(config, config.wait, "--wait");
+    refuse_without_effect(config, config.until_converged, "--until-converged");
+    refuse_without_effect(config, plan.end_game > 0, "--end-game");
+    refuse_without_effect(config, differs_from_default(config.topology, "topology"), "--topology");
+    refuse_without_effect(config, differs_from_default(config.merge_every, "merge-every"),
+                          "--merge-every");
+  }
+  if (baseline || name == "push-sum") {  // push-sum's masses decide
+    refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
   return plan;
 }

@@ -71,7 +71,7 @@ RunConfig base(std::uint32_t peers, const char* protocol) {
   c.epochs = 60;
   c.batch = 1;
   const auto spec = [](const char* text) { return parse_spec("--test", text); };
-  c.merge_every = spec("4");
+  c.merge_every = spec(std::string(protocol) == "ddp" ? "1" : "4");
   c.protocol = spec(protocol);
   c.topology = spec("uniform");
   c.merge = spec("ema:0.5");

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA twin of merge_blend: one streaming pass, grid-stride over float4 where all arrays are
+// 16-byte aligned, scalar otherwise. Elementwise, so the result does not depend on the grid.
+#include <cstdint>
+
+#include "kernels/cuda/cuda_api.h"
+
+namespace {
+
+constexpr int kBlock = 256;
+
+__device__ float blended(float alpha, float w, float in, float base) {
+  return w + alpha * (in - base);  // three roundings: --fmad=false
+}
+
+__global__ void blend_scalar(float alpha, float* w, const float* in, const float* base, size_t n) {
+  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n; i += size_t{kBlock} * gridDim.x) {
+    w[i] = blended(alpha, w[i], in[i], base[i]);
+  }
+}
+
+__global__ void blend_vector(float alpha, float4* w, const float4* in, const float4* base, size_t n4) {
+  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n4; i += size_t{kBlock} * gridDim.x) {
+    const float4 x = __ldcs(in + i), b = base[i];
+    float4 v = w[i];
+    v.x = blended(alpha, v.x, x.x, b.x);
+    v.y = blended(alpha, v.y, x.y, b.y);
+    v.z = blended(alpha, v.z, x.z, b.z);
+    v.w = blended(alpha, v.w, x.w, b.w);
+    w[i] = v;
+  }
+}
+
+bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+
+}  // namespace
+
+extern "C" int hs_cuda_device_count(int* error) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  *error = static_cast<int>(result);
+  return result == cudaSuccess ? count : 0;
+}
+
+extern "C" int hs_cuda_merge_blend(float alpha, float* d_w, const float* d_in, const float* d_base,
+                                   size_t n, void* stream) {
+  if (alpha == 0.0f || n == 0) return 0;
+  cudaStream_t on = static_cast<cudaStream_t>(stream);
+  if (alpha == 1.0f && d_base == nullptr) {  // w + (in - w) is not `in` in floats
+    return cudaMemcpyAsync(d_w, d_in, n * sizeof(float), cudaMemcpyDeviceToDevice, on);
+  }
+  const float* base = d_base != nullptr ? d_base : d_w;
+  int device = 0, multiprocessors = 0;
+  cudaError_t result = cudaGetDevice(&device);
+  if (result != cudaSuccess) return result;
+  result = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (result != cudaSuccess) return result;
+  const size_t n4 = aligned(d_w) && aligned(d_in) && aligned(base) ? n / 4 : 0;
+  const int grid = multiprocessors * 8;
+  if (n4 > 0) {
+    blend_vector<<<grid, kBlock, 0, on>>>(alpha, reinterpret_cast<float4*>(d_w),
+                                          reinterpret_cast<const float4*>(d_in),
+                                          reinterpret_cast<const float4*>(base), n4);
+  }
+  if (n4 * 4 < n) {
+    blend_scalar<<<n4 > 0 ? 1 : grid, kBlock, 0, on>>>(alpha, d_w + n4 * 4, d_in + n4 * 4,
+                                                       base + n4 * 4, n - n4 * 4);
+  }
+  return cudaGetLastError();
+}

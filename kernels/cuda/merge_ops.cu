@@ -14,13 +14,16 @@ __device__ float blended(float alpha, float w, float in, float base) {
 }
 
 __global__ void blend_scalar(float alpha, float* w, const float* in, const float* base, size_t n) {
-  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n; i += size_t{kBlock} * gridDim.x) {
+  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n;
+       i += size_t{kBlock} * gridDim.x) {
     w[i] = blended(alpha, w[i], in[i], base[i]);
   }
 }
 
-__global__ void blend_vector(float alpha, float4* w, const float4* in, const float4* base, size_t n4) {
-  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n4; i += size_t{kBlock} * gridDim.x) {
+__global__ void blend_vector(float alpha, float4* w, const float4* in, const float4* base,
+                             size_t n4) {
+  for (size_t i = blockIdx.x * size_t{kBlock} + threadIdx.x; i < n4;
+       i += size_t{kBlock} * gridDim.x) {
     const float4 x = __ldcs(in + i), b = base[i];
     float4 v = w[i];
     v.x = blended(alpha, v.x, x.x, b.x);
@@ -63,8 +66,8 @@ extern "C" int hs_cuda_merge_blend(float alpha, float* d_w, const float* d_in, c
                                           reinterpret_cast<const float4*>(base), n4);
   }
   if (n4 * 4 < n) {
-    blend_scalar<<<n4 > 0 ? 1 : grid, kBlock, 0, on>>>(alpha, d_w + n4 * 4, d_in + n4 * 4,
-                                                       base + n4 * 4, n - n4 * 4);
+    blend_scalar < < <n4> 0 ? 1 : grid, kBlock, 0,
+        on >>> (alpha, d_w + n4 * 4, d_in + n4 * 4, base + n4 * 4, n - n4 * 4);
   }
   return cudaGetLastError();
 }

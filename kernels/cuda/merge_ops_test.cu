@@ -32,12 +32,16 @@ bool agrees(size_t n, float alpha, bool with_base, size_t shift) {
   auto w = random_values(n, "w");
   const auto in = random_values(n, "in"), base = random_values(n, "base");
   DeviceCopy d_w(w, shift), d_in(in, shift), d_base(base, shift);
-  const int error = hs_cuda_merge_blend(alpha, d_w.data, d_in.data, with_base ? d_base.data : nullptr, n, nullptr);
+  const int error = hs_cuda_merge_blend(alpha, d_w.data, d_in.data,
+                                        with_base ? d_base.data : nullptr, n, nullptr);
   std::vector<float> result(n);
   cudaMemcpy(result.data(), d_w.data, n * sizeof(float), cudaMemcpyDeviceToHost);
-  hearsay::kernels::merge_blend(alpha, w, in, with_base ? std::span<const float>(base) : std::span<const float>{}, {});
+  hearsay::kernels::merge_blend(
+      alpha, w, in, with_base ? std::span<const float>(base) : std::span<const float>{}, {});
   const bool same = error == 0 && std::memcmp(result.data(), w.data(), n * sizeof(float)) == 0;
-  if (!same) std::printf("differs: n %zu alpha %g base %d shift %zu error %d\n", n, alpha, with_base, shift, error);
+  if (!same)
+    std::printf("differs: n %zu alpha %g base %d shift %zu error %d\n", n, alpha, with_base, shift,
+                error);
   return same;
 }
 

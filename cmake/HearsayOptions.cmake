@@ -15,7 +15,7 @@ add_library(hearsay_options INTERFACE)
 target_include_directories(hearsay_options INTERFACE "${CMAKE_SOURCE_DIR}")
 # -ffp-contract=off: a * b + c rounds twice on every machine, so weights do not depend on the compiler's taste.
 # g++ 12 warns of uninitialised members of variant alternatives that are not there (a known false alarm): off.
-target_compile_options(hearsay_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+target_compile_options(hearsay_options INTERFACE -Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wpedantic> -Wshadow -Wconversion
   -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> -ffp-contract=off)
 if(HEARSAY_SANITIZE)

@@ -65,9 +65,10 @@ extern "C" int hs_cuda_merge_blend(float alpha, float* d_w, const float* d_in, c
                                           reinterpret_cast<const float4*>(d_in),
                                           reinterpret_cast<const float4*>(base), n4);
   }
+  const int rest_grid = n4 > 0 ? 1 : grid;
   if (n4 * 4 < n) {
-    blend_scalar < < <n4> 0 ? 1 : grid, kBlock, 0,
-        on >>> (alpha, d_w + n4 * 4, d_in + n4 * 4, base + n4 * 4, n - n4 * 4);
+    blend_scalar<<<rest_grid, kBlock, 0, on>>>(alpha, d_w + n4 * 4, d_in + n4 * 4, base + n4 * 4,
+                                               n - n4 * 4);
   }
   return cudaGetLastError();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a peer trains between the merges it starts: K drawn from a Poisson distribution, in
-// whole epochs or in mini-batches, until the peer's epoch budget is used up. Modes as pinned in the
-// interface (`--merge-every`).
+// whole epochs or in mini-batches, until the peer's epoch budget is used up. Modes of
+// `--merge-every`.
 #pragma once
 
 #include <cstdint>

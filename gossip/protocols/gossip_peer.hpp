@@ -2,7 +2,7 @@
 // A gossiping peer: trains a block of K, merges with one neighbour, draws the next K, and never
 // waits for a barrier. At every mini-batch boundary it first applies what has arrived, then does
 // what is due. After its last epoch it goes on answering until everyone it can reach has finished
-// too (interface, "End of a run").
+// too.
 //
 //   training -> (waiting) -> draining -> lingering -> (end game -> last lingering) -> done
 #pragma once

@@ -45,13 +45,13 @@ POOLS = {
     "all data in one peer": "--peers 1",
 }
 
-# Merging every quarter epoch; the horizon of the learning rate is what each protocol does best with.
+# Sixteen merges an epoch; the horizon of the learning rate is what each protocol does best with.
 SLOW = "--peers 4 --chaos slow=p03*4 --target test_acc=0.86 --eval-every 0"
 SLOW_PEER = {
-    "pairwise, ideal": SLOW + " --net ideal --epochs 3 --merge-every 0.25",
+    "pairwise, ideal": SLOW + " --net ideal --epochs 3 --merge-every 0.0625",
     "ddp, ideal": SLOW + " --net ideal --epochs 3 --protocol ddp",
     "ddp, ideal, 2 epochs": SLOW + " --net ideal --epochs 2 --protocol ddp",
-    "pairwise, lan": SLOW + " --net lan --epochs 3 --merge-every 0.25",
+    "pairwise, lan": SLOW + " --net lan --epochs 3 --merge-every 0.0625",
     "ddp, lan": SLOW + " --net lan --epochs 3 --protocol ddp",
 }
 

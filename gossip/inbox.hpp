@@ -22,7 +22,6 @@ class Inbox {
   // sent.
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
-  bool empty() const noexcept { return frames_.empty(); }
   void for_each(const std::function<void(const Frame&)>& visit) const {
     for (const Frame& frame : frames_) visit(frame);
   }

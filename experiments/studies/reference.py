@@ -51,6 +51,8 @@ SLOW_PEER = {
     "pairwise, ideal": SLOW + " --net ideal --epochs 3 --merge-every 0.0625",
     "ddp, ideal": SLOW + " --net ideal --epochs 3 --protocol ddp",
     "ddp, ideal, 2 epochs": SLOW + " --net ideal --epochs 2 --protocol ddp",
+    "pairwise, ideal, 20 epochs": SLOW + " --net ideal --epochs 20",
+    "ddp, ideal, 20 epochs": SLOW + " --net ideal --epochs 20 --protocol ddp",
     "pairwise, lan": SLOW + " --net lan --epochs 3 --merge-every 0.0625",
     "ddp, lan": SLOW + " --net lan --epochs 3 --protocol ddp",
 }

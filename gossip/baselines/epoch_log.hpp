@@ -30,7 +30,6 @@ class EpochLog {
     started_ = now;
     return event;
   }
-  bool empty() const noexcept { return steps_ == 0; }
 
  private:
   std::uint64_t steps_ = 0, samples_ = 0, correct_ = 0;

@@ -242,12 +242,12 @@ void GossipPeer::serve_inbox(Turn& turn) {
     Exchange& exchange = exchange_for(*frame);
     exchange.receive(std::move(*frame), peer_, turn);
   }
-  check_votes(turn);
+  check_votes();
 }
 
 // Stops when everyone has voted, or when a majority has and the missing votes have not come for
 // kVotePatience merges.
-void GossipPeer::check_votes(Turn&) {
+void GossipPeer::check_votes() {
   if (!peer_.settings.until_converged || stop_reason_) return;
   const std::uint32_t fresh = peer_.votes.fresh();
   peer_.counters.votes_heard = fresh;

@@ -59,7 +59,7 @@ class GossipPeer final : public Protocol {
 
   void accept_weights(Frame frame, Turn& turn);
   void answer_ping(PeerId who, Turn& turn);
-  void check_votes(Turn& turn);
+  void check_votes();
   void partner_down(PeerId who, Turn& turn);
   void drain(std::string reason, Turn& turn);
   void progress_when_answered(Turn& turn);

@@ -28,7 +28,7 @@ void GossipPeer::progress_when_answered(Turn& turn) {
   if (!answered()) return;
   switch (phase_) {
     case Phase::waiting:
-      check_votes(turn);
+      check_votes();
       return stop_reason_ ? drain(*stop_reason_, turn) : train_block(turn);
     case Phase::draining: return announce_finished(turn);
     case Phase::lingering:

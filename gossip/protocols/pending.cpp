@@ -26,6 +26,15 @@ void PendingExchange::await(Entry entry, Turn& turn) {
   entry_ = std::move(entry);
 }
 
+void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn) {
+  Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
+  frame.mass = mass;
+  frame.wants_ack = wait;
+  turn.record(sent_event(frame));
+  if (wait) await({frame.seq, partner, nullptr, turn.now}, turn);
+  turn.send(std::move(frame));
+}
+
 std::optional<PendingExchange::Entry> PendingExchange::answer(std::uint64_t seq, PeerId partner,
                                                               Time now) {
   if (!entry_ || entry_->seq != seq || entry_->partner != partner) return std::nullopt;

@@ -27,6 +27,9 @@ class PendingExchange : public Exchange {
     Time started{0};
   };
   void await(Entry entry, Turn& turn);  // not while waiting()
+  // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is
+  // awaited. `mass` is 0 but for push-sum.
+  void push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn);
   // Ends and returns the exchange `seq` with `partner`; nothing when it is not the one awaited.
   std::optional<Entry> answer(std::uint64_t seq, PeerId partner, Time now);
 

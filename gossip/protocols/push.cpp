@@ -17,11 +17,7 @@ class Push final : public PendingExchange {
   Inbox::Keep keep() const override { return Inbox::Keep::newest; }
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
-    frame.wants_ack = wait_;
-    turn.record(sent_event(frame));
-    if (wait_) await({frame.seq, partner, nullptr, turn.now}, turn);
-    turn.send(std::move(frame));
+    push(partner, 0.0, wait_, peer, turn);
     return true;
   }
 

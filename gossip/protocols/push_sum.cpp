@@ -16,21 +16,15 @@ class PushSum final : public PendingExchange {
  public:
   explicit PushSum(bool wait) : wait_(wait) {}
 
-  Inbox::Keep keep() const override {
-    return Inbox::Keep::every;
-  }  // a frame replaced would be mass lost
+  // A frame replaced would be mass lost.
+  Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
     double& mass = peer.counters.mass;
     // A peer that only sends would run out of mass: it waits until it has received some.
     if (mass < 1.0 / (64.0 * peer.settings.peers)) return false;
     mass *= 0.5;
-    Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
-    frame.mass = mass;
-    frame.wants_ack = wait_;
-    turn.record(sent_event(frame));
-    if (wait_) await({frame.seq, partner, nullptr, turn.now}, turn);
-    turn.send(std::move(frame));
+    push(partner, mass, wait_, peer, turn);
     return true;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error vocabulary. Fault: an exception that ends the command with one line and an exit code of
-// section "Exit codes" in README.md. Expected failures at run time are Result<T> (result.hpp), not
-// exceptions.
+// The error vocabulary. Fault: an exception that ends the command with one line and an exit code
+// (the table in README.md). What is expected at run time is an input to a protocol or a decision,
+// not an exception.
 #pragma once
 
 #include <stdexcept>

@@ -56,12 +56,6 @@ std::string host_name() {
   return gethostname(text, sizeof text - 1) == 0 ? text : "unknown";
 }
 
-std::string hex64(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& config,
               const Simulation& simulation) {
   Json j;
@@ -79,7 +73,7 @@ Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& conf
   j["peers"] = config.peers;
   j["threads"] = simulation.threads();
   j["blas"] = kernels::blas_description() + ", 1 thread a peer";
-  j["data_digest"] = hex64(simulation.data_digest());
+  j["data_digest"] = simulation.data_digest();
   j["parameters"] = simulation.layout().size();
   j["config"] = config_json(settings);
   return j;

@@ -13,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "kernels/ops/merge_ops.hpp"
+#include "runtime/data/describe.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -83,7 +84,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   const ScheduleKind schedule = build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
-  data_digest_ = kernels::digest64(dataset.train.pixels) ^ kernels::digest64(dataset.train.labels);
+  data_digest_ = dataset_digest(dataset);
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
   context_ = std::make_unique<NnContext>(
       build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),

@@ -64,7 +64,7 @@ class Simulation {
 
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_.workers(); }
-  std::uint64_t data_digest() const { return data_digest_; }
+  const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`
   // The model to use afterwards, for inputs byte / 255: mean of the live peers' final weights, with
   // --protocol local the first live peer's. Empty when nobody is alive.
   std::vector<float> exported_model() const;
@@ -87,7 +87,7 @@ class Simulation {
   PoolPlan plan_;
   Partition partition_;
   ImageSet test_;
-  std::uint64_t data_digest_ = 0;
+  std::string data_digest_;
   ThreadLane lane_;
   std::unique_ptr<NnContext> context_;
   SnapshotPool snapshots_;

@@ -127,7 +127,7 @@ GOOD = {
     "README.md": "[a](kernels/a.hpp) [b](https://x.test/y) [c](#part) `[d](none)`\n\n```\n[e](none)\n```\n"
                  + "\n" * 60,
     "kernels/README.md": "[a](a.hpp) [root](/README.md#top)\n",
-    "kernels/a.hpp": HEAD + "#pragma once\n#if defined(__COMPILER__)\n#endif\n// a/work/b, runs/tmp/c\n",
+    "kernels/a.hpp": HEAD + "#pragma once\n#if defined(__COMPILER__)\n#endif\n// a/home/b, runs/tmp/c\n",
     "kernels/a.cu": HEAD + "#ifdef __CUDA_ARCH__\n#endif\n",
     "kernels/a_test.cpp": HEAD + 'const char* path = "/tmp/x";\n',
     "kernels/CMakeLists.txt": "# " + SPDX + "\n",
@@ -147,7 +147,7 @@ BAD = [
     ("merge/g.hpp", HEAD + "# ifndef HAVE_MPI\n", 2, "macro"),
     ("merge/h.hpp", HEAD + "\tint x;\n", 2, "tab"),
     ("merge/i.hpp", HEAD + "// TO" + "DO later\n", 2, "leaves something"),
-    ("merge/j.hpp", HEAD + 'const char* p = "/root/x";\n', 2, "one machine"),
+    ("merge/j.hpp", HEAD + 'const char* p = "/ro' + 'ot/x";\n', 2, "one machine"),
     ("merge/notes.md", "\n[x](absent.md)\n", 2, "does not exist"),
     ("gossip/a.hpp", HEAD, 1, "is missing"),
 ]

@@ -26,4 +26,22 @@ inline constexpr auto kExchangeTimeoutMost = 30s;
 inline constexpr auto kLingerTick = 1s;
 inline constexpr auto kSilenceUntilGone = 5s;
 
+// Transport. Frames that have arrived and wait for the compute lane; then readers stop reading.
+inline constexpr std::size_t kArrivalFrames = 16;
+// Frames with weights that wait for one slow connection; what comes on top is dropped and said.
+inline constexpr std::size_t kSendFrames = 16;
+// Text of a handshake: names and shapes of all tensors.
+inline constexpr std::size_t kHandshakeBytes = std::size_t{1} << 20;
+// From dialling or accepting to an open connection.
+inline constexpr auto kHandshakeTimeout = 5s;
+// A message that has begun and does not move on for this long ends its connection.
+inline constexpr auto kNoProgressTimeout = 10s;
+// Between dials to a peer that does not answer: doubles from the first to the most.
+inline constexpr auto kRedialFirst = 100ms;
+inline constexpr auto kRedialMost = 10s;
+// Accepted connections that have not yet said who they are, all together.
+inline constexpr std::size_t kHalfOpenConnections = 64;
+// What a peer that leaves allows for its last frames to go out and be taken.
+inline constexpr auto kDrainTimeout = 5s;
+
 }  // namespace hearsay::gossip::limits

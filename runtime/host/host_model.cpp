@@ -7,30 +7,6 @@
 
 namespace hearsay::runtime {
 
-merge::SnapshotRef SnapshotPool::copy(std::span<const float> values) {
-  auto snapshot = std::make_unique<merge::Snapshot>();
-  {
-    const std::lock_guard lock(shelf_->mutex);
-    auto& free = shelf_->free;
-    const auto found = std::find_if(free.rbegin(), free.rend(),
-                                    [&](const auto& b) { return b.size() == values.size(); });
-    if (found != free.rend()) {
-      std::swap(*found, free.back());
-      snapshot->values = std::move(free.back());
-      free.pop_back();
-    }
-  }
-  if (snapshot->values.size() != values.size())
-    snapshot->values = kernels::Buffer<float>(values.size());
-  std::copy(values.begin(), values.end(), snapshot->values.data());
-  const auto put_back = [shelf = shelf_](merge::Snapshot* old) {
-    const std::unique_ptr<merge::Snapshot> owned(old);
-    const std::lock_guard lock(shelf->mutex);
-    if (shelf->free.size() < kMostFree) shelf->free.push_back(std::move(owned->values));
-  };
-  return std::shared_ptr<merge::Snapshot>(snapshot.release(), put_back);
-}
-
 HostModel::HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks)
     : trainer_(trainer), pool_(pool), worker_(worker), track_blocks_(track_blocks) {}
 

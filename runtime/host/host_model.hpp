@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trainer's weights as the protocol sees them, in host memory. Keeps a mark of the weights at the
 // start of the block and moves it along with every merge, so that the block's own displacement can
-// be told from what came in. Snapshots come from a shared pool: a model's worth of fresh pages per
-// merge would cost more than the merge.
+// be told from what came in.
 #pragma once
 
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "gossip/local_model.hpp"
+#include "runtime/host/snapshot_pool.hpp"
 #include "runtime/train/trainer.hpp"
 
 namespace hearsay::runtime {
-
-// Recycles snapshot buffers of equal size. Snapshots may outlive the pool and may be freed on any
-// thread.
-class SnapshotPool {
- public:
-  merge::SnapshotRef copy(std::span<const float> values);
-
- private:
-  struct Shelf {
-    std::mutex mutex;
-    std::vector<kernels::Buffer<float>> free;
-  };
-  static constexpr std::size_t kMostFree = 64;
-  std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
-};
 
 class HostModel final : public gossip::LocalModel {
  public:

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/wire/header.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "gossip/event.hpp"
+#include "gossip/limits.hpp"
+#include "gossip/wire/crc32c.hpp"
+
+namespace hearsay::gossip::wire {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the wire is little-endian");
+
+constexpr std::array kMagic{std::byte{'h'}, std::byte{'s'}};
+constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4;
+constexpr std::uint8_t kKnownFlags = kWantsAck | kConverged | kEndGame;
+
+// Offsets of the fields; format.md shows the same table.
+enum Offset : std::size_t {
+  at_magic = 0,
+  at_version = 2,
+  at_kind = 3,
+  at_flags = 4,
+  at_zero = 5,
+  at_votes = 6,
+  at_from = 8,
+  at_to = 12,
+  at_seq = 16,
+  at_answers = 24,
+  at_samples = 32,
+  at_weight = 40,
+  at_payload = 48,
+  at_checksum = 56
+};
+
+template <typename T>
+void put(HeaderBytes& bytes, std::size_t offset, T value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+template <typename T>
+T get(std::span<const std::byte> bytes, std::size_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+bool carries_model(FrameKind kind) {
+  return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply ||
+         kind == FrameKind::returned;
+}
+
+}  // namespace
+
+HeaderBytes encode_header(const Header& h) {
+  HeaderBytes bytes{};
+  std::copy(kMagic.begin(), kMagic.end(), bytes.begin() + at_magic);
+  put(bytes, at_version, h.version);
+  put(bytes, at_kind, h.kind);
+  put(bytes, at_flags,
+      static_cast<std::uint8_t>((h.wants_ack ? kWantsAck : 0) | (h.converged ? kConverged : 0) |
+                                (h.end_game ? kEndGame : 0)));
+  put(bytes, at_votes, h.votes);
+  put(bytes, at_from, h.from.value);
+  put(bytes, at_to, h.to.value);
+  put(bytes, at_seq, h.seq);
+  put(bytes, at_answers, h.answers);
+  put(bytes, at_samples, h.samples);
+  put(bytes, at_weight, h.weight);
+  put(bytes, at_payload, h.payload_bytes);
+  put(bytes, at_checksum, crc32c(std::span(bytes).first(at_checksum)));
+  return bytes;
+}
+
+std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeaderBytes> bytes) {
+  if (!std::equal(kMagic.begin(), kMagic.end(), bytes.begin() + at_magic))
+    return WireFault{"not a hearsay message"};
+  Header h;
+  h.version = get<std::uint8_t>(bytes, at_version);
+  // The version comes before the checksum: another version may place its checksum elsewhere.
+  if (h.version != kVersion) {
+    return WireFault{"wire version " + std::to_string(h.version) + ", this program speaks " +
+                     std::to_string(kVersion) + "; run the same hearsay on all machines"};
+  }
+  if (get<std::uint32_t>(bytes, at_checksum) != crc32c(bytes.first(at_checksum)))
+    return WireFault{"header checksum is wrong"};
+  const auto flags = get<std::uint8_t>(bytes, at_flags);
+  if ((flags & ~kKnownFlags) != 0 || bytes[at_zero] != std::byte{0})
+    return WireFault{"unknown header flags"};
+  h.kind = get<std::uint8_t>(bytes, at_kind);
+  h.wants_ack = (flags & kWantsAck) != 0;
+  h.converged = (flags & kConverged) != 0;
+  h.end_game = (flags & kEndGame) != 0;
+  h.votes = get<std::uint16_t>(bytes, at_votes);
+  h.from = PeerId(get<std::uint32_t>(bytes, at_from));
+  h.to = PeerId(get<std::uint32_t>(bytes, at_to));
+  h.seq = get<std::uint64_t>(bytes, at_seq);
+  h.answers = get<std::uint64_t>(bytes, at_answers);
+  h.samples = get<std::uint64_t>(bytes, at_samples);
+  h.weight = get<double>(bytes, at_weight);
+  h.payload_bytes = get<std::uint64_t>(bytes, at_payload);
+  return h;
+}
+
+std::string find_fault(const Header& h, const Expectation& expected) {
+  if (h.kind > static_cast<std::uint8_t>(FrameKind::left))
+    return "unknown kind of frame " + std::to_string(h.kind);
+  if (h.from != expected.other)
+    return "a frame in the name of " + peer_name(h.from) + " from " + peer_name(expected.other);
+  if (h.to != expected.self) return "a frame for " + peer_name(h.to);
+  if (h.votes > limits::vote_entries(expected.peers))
+    return std::to_string(h.votes) + " votes in one frame";
+  const auto kind = static_cast<FrameKind>(h.kind);
+  const std::uint64_t model_bytes = sizeof(float) * expected.model_values;
+  const std::uint64_t slice_bytes = sizeof(float) * (expected.model_values / expected.peers + 1);
+  const bool chunk = kind == FrameKind::chunk;
+  const bool fits = chunk ? h.payload_bytes <= slice_bytes && h.payload_bytes % sizeof(float) == 0
+                          : h.payload_bytes == (carries_model(kind) ? model_bytes : 0);
+  if (!fits) {
+    return "a payload of " + std::to_string(h.payload_bytes) + " bytes where " +
+           std::to_string(chunk                 ? slice_bytes
+                          : carries_model(kind) ? model_bytes
+                                                : 0) +
+           (chunk ? " at most" : "") + " belong";
+  }
+  if (chunk && h.answers >= expected.peers) return "slice " + std::to_string(h.answers);
+  // NaN is legal in a chunk: a loss that is not finite travels as a count that is none.
+  if (!chunk && !(std::isfinite(h.weight) && h.weight >= 0.0)) return "a weight that is no share";
+  if (kind == FrameKind::reply && h.weight > 1.0) return "an alpha above 1";
+  return {};
+}
+
+Header header_of(const Frame& frame) {
+  Header h;
+  h.kind = static_cast<std::uint8_t>(frame.kind);
+  h.wants_ack = frame.wants_ack;
+  h.converged = frame.converged;
+  h.end_game = frame.end_game;
+  h.votes = static_cast<std::uint16_t>(frame.votes.size());
+  h.from = frame.from;
+  h.to = frame.to;
+  h.seq = frame.seq;
+  h.answers = frame.kind == FrameKind::chunk ? frame.slice : frame.answers;
+  h.samples = frame.samples;
+  h.weight = frame.kind == FrameKind::reply ? frame.alpha : frame.mass;
+  h.payload_bytes = frame.payload_bytes();
+  return h;
+}
+
+Frame frame_of(const Header& h) {
+  Frame frame;
+  frame.kind = static_cast<FrameKind>(h.kind);
+  frame.wants_ack = h.wants_ack;
+  frame.converged = h.converged;
+  frame.end_game = h.end_game;
+  frame.from = h.from;
+  frame.to = h.to;
+  frame.seq = h.seq;
+  if (frame.kind == FrameKind::chunk) {
+    frame.slice = static_cast<std::uint32_t>(h.answers);
+  } else {
+    frame.answers = h.answers;
+  }
+  frame.samples = h.samples;
+  (frame.kind == FrameKind::reply ? frame.alpha : frame.mass) = h.weight;
+  return frame;
+}
+
+std::vector<std::byte> encode_votes(std::span<const Vote> votes) {
+  std::vector<std::byte> bytes(Frame::kVoteBytes * votes.size());
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    std::memcpy(bytes.data() + 8 * i, &votes[i].peer.value, 4);
+    std::memcpy(bytes.data() + 8 * i + 4, &votes[i].age, 4);
+  }
+  return bytes;
+}
+
+bool decode_votes(std::span<const std::byte> bytes, std::uint32_t peers, std::vector<Vote>& out) {
+  std::vector<Vote> votes(bytes.size() / Frame::kVoteBytes);
+  for (std::size_t i = 0; i < votes.size(); ++i) {
+    votes[i].peer = PeerId(get<std::uint32_t>(bytes, 8 * i));
+    votes[i].age = get<std::uint32_t>(bytes, 8 * i + 4);
+    if (votes[i].peer.value >= peers) return false;
+  }
+  out = std::move(votes);
+  return true;
+}
+
+}  // namespace hearsay::gossip::wire

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fixed start of every message between two peers, as 60 bytes (format.md has the layout and a
+// worked example). Between encode and decode nothing is trusted: a header is first checked for
+// what it is (decode_header), then for what it may be on this connection (find_fault), and only
+// then is memory set aside for the body it declares. Pure functions. Cost: one CRC of 56 bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gossip/frame.hpp"
+
+namespace hearsay::gossip::wire {
+
+inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
+inline constexpr std::size_t kTrailerBytes = 4;  // checksum of votes and payload
+static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
+
+// What a message is. Below 32: a FrameKind. Above: between transports only, body is text (JSON).
+enum class Kind : std::uint8_t {
+  hello = 32,    // the dialler says who it is and what it trains
+  welcome = 33,  // the same from the other side: the connection is open
+  refused = 34,  // and why; the connection closes
+  bye = 35,      // the sender closes on purpose; no body
+};
+
+using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+
+struct Header {
+  std::uint8_t kind = 0;
+  std::uint8_t version = kVersion;
+  bool wants_ack = false, converged = false, end_game = false;
+  std::uint16_t votes = 0;
+  PeerId from, to;
+  std::uint64_t seq = 0;
+  std::uint64_t answers = 0;  // chunk: the slice
+  std::uint64_t samples = 0;
+  double weight = 0.0;  // reply: alpha; push, returned: mass; chunk: examples
+  std::uint64_t payload_bytes = 0;
+
+  bool is_frame() const { return kind < static_cast<std::uint8_t>(Kind::hello); }
+  std::uint64_t vote_bytes() const { return Frame::kVoteBytes * votes; }
+};
+
+// Why a message is not accepted: one sentence for people, and whether the connection may go on.
+struct WireFault {
+  std::string what;
+};
+
+HeaderBytes encode_header(const Header& header);
+std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeaderBytes> bytes);
+
+// What this end of an open connection expects of the other.
+struct Expectation {
+  PeerId self, other;
+  std::uint32_t peers = 0;
+  std::uint64_t model_values = 0;
+};
+// Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
+// model's size (chunk: a slice's size at most), no more votes than there are bounds for.
+std::string find_fault(const Header& header, const Expectation& expected);
+
+Header header_of(const Frame& frame);
+// The frame without its values and votes.
+Frame frame_of(const Header& header);
+
+std::vector<std::byte> encode_votes(std::span<const Vote> votes);
+// False when a vote names a peer that does not exist; `out` is then unchanged.
+bool decode_votes(std::span<const std::byte> bytes, std::uint32_t peers, std::vector<Vote>& out);
+
+}  // namespace hearsay::gossip::wire

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/wire/header.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "gossip/wire/crc32c.hpp"
+#include "kernels/core/rng.hpp"
+#include "tests/catch.hpp"
+
+namespace hearsay::gossip::wire {
+namespace {
+
+constexpr std::uint64_t kModel = 1000;
+const Expectation kExpected{PeerId(2), PeerId(1), 4, kModel};
+
+Header request() {
+  Header h;
+  h.kind = static_cast<std::uint8_t>(FrameKind::request);
+  h.from = PeerId(1);
+  h.to = PeerId(2);
+  h.seq = 7;
+  h.samples = 123'456;
+  h.payload_bytes = sizeof(float) * kModel;
+  return h;
+}
+
+std::span<const std::byte, kHeaderBytes> view(const HeaderBytes& bytes) { return bytes; }
+
+}  // namespace
+
+TEST_CASE("CRC-32C has the known value and may be continued") {
+  const std::string_view digits = "123456789";
+  const auto bytes = std::as_bytes(std::span(digits));
+  CHECK(crc32c(bytes) == 0xE3069283u);
+  Crc32c sum;
+  for (const std::byte& b : bytes) sum.add({&b, 1});
+  CHECK(sum.value() == 0xE3069283u);
+  CHECK(crc32c({}) == 0u);
+}
+
+TEST_CASE("every frame survives encoding") {
+  kernels::Rng rng = kernels::Rng::stream(11, "header test");
+  const auto wide = [&] { return std::uint64_t{rng.below(~0u)} << 32 | rng.below(~0u); };
+  for (int round = 0; round < 2000; ++round) {
+    Frame frame;
+    frame.kind = static_cast<FrameKind>(rng.below(11));
+    frame.from = PeerId(rng.below(1000));
+    frame.to = PeerId(rng.below(1000));
+    frame.seq = wide();
+    frame.samples = wide();
+    frame.wants_ack = rng.below(2) == 1;
+    frame.converged = rng.below(2) == 1;
+    frame.end_game = rng.below(2) == 1;
+    if (frame.kind == FrameKind::chunk) frame.slice = rng.below(1000);
+    if (frame.kind != FrameKind::chunk) frame.answers = wide();
+    (frame.kind == FrameKind::reply ? frame.alpha : frame.mass) = rng.uniform();
+    const auto decoded = decode_header(view(encode_header(header_of(frame))));
+    const Header* header = std::get_if<Header>(&decoded);
+    REQUIRE(header != nullptr);
+    const Frame back = frame_of(*header);
+    REQUIRE(back.kind == frame.kind);
+    REQUIRE((back.from == frame.from && back.to == frame.to));
+    REQUIRE((back.seq == frame.seq && back.answers == frame.answers));
+    REQUIRE((back.samples == frame.samples && back.slice == frame.slice));
+    REQUIRE((back.alpha == frame.alpha && back.mass == frame.mass));
+    REQUIRE((back.wants_ack == frame.wants_ack && back.converged == frame.converged));
+    REQUIRE(back.end_game == frame.end_game);
+  }
+}
+
+TEST_CASE("every flipped bit of a header is noticed") {
+  const HeaderBytes good = encode_header(request());
+  for (std::size_t bit = 0; bit < 8 * kHeaderBytes; ++bit) {
+    HeaderBytes bad = good;
+    bad[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    CAPTURE(bit);
+    CHECK(std::holds_alternative<WireFault>(decode_header(view(bad))));
+  }
+}
+
+TEST_CASE("another version is named before anything else is read") {
+  Header h = request();
+  h.version = 9;
+  const auto decoded = decode_header(view(encode_header(h)));
+  REQUIRE(std::holds_alternative<WireFault>(decoded));
+  CHECK(std::get<WireFault>(decoded).what.find("wire version 9") != std::string::npos);
+}
+
+TEST_CASE("random bytes are no header") {
+  kernels::Rng rng = kernels::Rng::stream(12, "header noise");
+  for (int round = 0; round < 20'000; ++round) {
+    HeaderBytes bytes;
+    for (std::byte& b : bytes) b = static_cast<std::byte>(rng.below(256));
+    if (round % 2 == 0) {  // past the first checks
+      bytes[0] = std::byte{'h'};
+      bytes[1] = std::byte{'s'};
+      bytes[2] = std::byte{kVersion};
+    }
+    REQUIRE(std::holds_alternative<WireFault>(decode_header(view(bytes))));
+  }
+}
+
+TEST_CASE("a frame must be what this connection expects") {
+  CHECK(find_fault(request(), kExpected).empty());
+  const auto fault = [](auto change) {
+    Header h = request();
+    change(h);
+    return find_fault(h, kExpected);
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(fault([](Header& h) { h.from = PeerId(3); }), "in the name of p03"));
+  CHECK(has(fault([](Header& h) { h.to = PeerId(0); }), "for p00"));
+  CHECK(has(fault([](Header& h) { h.payload_bytes = 1ull << 63; }), "9223372036854775808"));
+  CHECK(has(fault([](Header& h) { h.payload_bytes += 4; }), "4004 bytes where 4000"));
+  CHECK(has(fault([](Header& h) { h.payload_bytes = 0; }), "0 bytes"));
+  CHECK(has(fault([](Header& h) { h.votes = 65; }), "65 votes"));
+  CHECK(has(fault([](Header& h) { h.kind = 11; }), "unknown kind"));
+  CHECK(has(fault([](Header& h) { h.weight = std::nan(""); }), "no share"));
+  CHECK(has(fault([](Header& h) { h.weight = -0.5; }), "no share"));
+  CHECK(has(fault([](Header& h) {
+              h.kind = static_cast<std::uint8_t>(FrameKind::reply);
+              h.weight = 1.5;
+            }),
+            "above 1"));
+  CHECK(has(fault([](Header& h) { h.kind = static_cast<std::uint8_t>(FrameKind::ping); }),
+            "where 0"));
+  const auto chunk = [](std::uint64_t bytes, std::uint64_t slice) {
+    Header h = request();
+    h.kind = static_cast<std::uint8_t>(FrameKind::chunk);
+    h.payload_bytes = bytes;
+    h.answers = slice;
+    h.weight = std::numeric_limits<double>::quiet_NaN();
+    return find_fault(h, kExpected);
+  };
+  CHECK(chunk(1000, 3).empty());
+  CHECK(chunk(1004, 3).empty());
+  CHECK(has(chunk(1008, 3), "at most"));
+  CHECK(has(chunk(1002, 3), "at most"));
+  CHECK(has(chunk(1000, 4), "slice 4"));
+}
+
+TEST_CASE("votes name peers that exist") {
+  const std::vector<Vote> votes{{PeerId(3), 2}, {PeerId(0), 9}};
+  const std::vector<std::byte> bytes = encode_votes(votes);
+  REQUIRE(bytes.size() == 16);
+  std::vector<Vote> back;
+  REQUIRE(decode_votes(bytes, 4, back));
+  REQUIRE(back.size() == 2);
+  CHECK((back[0].peer == PeerId(3) && back[0].age == 2));
+  CHECK((back[1].peer == PeerId(0) && back[1].age == 9));
+  CHECK_FALSE(decode_votes(bytes, 3, back));
+  CHECK(back.size() == 2);
+}
+
+}  // namespace hearsay::gossip::wire

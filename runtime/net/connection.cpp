@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/net/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "gossip/limits.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+// What one system call moves at most. A piece is checked right before it is sent and right after it
+// has come, while it is in the cache.
+constexpr std::size_t kPieceBytes = 256 * 1024;
+
+std::span<const std::byte> bytes_of(const std::uint32_t& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, MeterCounters& meter)
+    : socket_(std::move(socket)),
+      wake_(socket_.get_executor(), Clock::time_point::max()),
+      meter_(meter),
+      last_read_(Clock::now()),
+      last_write_(last_read_) {
+  error_code ignored;  // a socket that is still to be connected gets the option later
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address) {
+  asio::ip::tcp::resolver resolver(socket_.get_executor());
+  const auto [unknown, found] =
+      co_await resolver.async_resolve(address.host, std::to_string(address.port), kToken);
+  if (unknown) co_return Status{address.text() + ": " + unknown.message()};
+  if (!open_) co_return Status{why_};  // closed meanwhile
+  const auto [error, endpoint] = co_await asio::async_connect(socket_, found, kToken);
+  if (error) co_return Status{address.text() + ": " + error.message()};
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  co_return Status{};
+}
+
+asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
+  wire::HeaderBytes bytes;
+  const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
+    reading_ = got > 0;  // an idle connection may stand still
+    last_read_ = Clock::now();
+    return error || got == bytes.size() ? 0 : bytes.size() - got;
+  };
+  const auto [error, got] =
+      co_await asio::async_read(socket_, asio::buffer(bytes), progress, kToken);
+  meter_.wire_bytes_received += got;
+  if (error) {
+    reading_ = false;
+    if (error == asio::error::eof && got == 0) co_return Status{{}, true};
+    co_return Status{error == asio::error::eof ? "closed in mid-message" : error.message()};
+  }
+  const auto decoded = wire::decode_header(bytes);
+  if (const auto* fault = std::get_if<wire::WireFault>(&decoded)) co_return Status{fault->what};
+  out = std::get<wire::Header>(decoded);
+  co_return Status{};
+}
+
+asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> into,
+                                                          wire::Crc32c& sum) {
+  while (!into.empty()) {
+    const auto piece = into.first(std::min(into.size(), kPieceBytes));
+    const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
+      last_read_ = Clock::now();
+      return error ? 0 : piece.size() - got;
+    };
+    const auto [error, got] = co_await asio::async_read(
+        socket_, asio::buffer(piece.data(), piece.size()), progress, kToken);
+    meter_.wire_bytes_received += got;
+    if (error) {
+      reading_ = false;
+      co_return Status{error == asio::error::eof ? "closed in mid-message" : error.message()};
+    }
+    sum.add(piece);
+    into = into.subspan(piece.size());
+  }
+  co_return Status{};
+}
+
+asio::awaitable<Connection::Status> Connection::read_trailer(const wire::Crc32c& sum) {
+  std::uint32_t declared = 0;
+  wire::Crc32c unused;
+  const Status status = co_await read_body(std::as_writable_bytes(std::span(&declared, 1)), unused);
+  reading_ = false;
+  if (!status.ok()) co_return status;
+  co_return Status{declared == sum.value() ? "" : "body checksum is wrong"};
+}
+
+asio::awaitable<Connection::Status> Connection::write(const wire::Header& header,
+                                                      std::span<const std::byte> prefix,
+                                                      std::span<const std::byte> payload) {
+  const wire::HeaderBytes head = wire::encode_header(header);
+  wire::Crc32c sum;
+  sum.add(prefix);
+  std::uint32_t trailer = 0;
+  writing_ = true;
+  last_write_ = Clock::now();
+  for (bool first = true, last = false; !last; first = false) {
+    const auto piece = payload.first(std::min(payload.size(), kPieceBytes));
+    payload = payload.subspan(piece.size());
+    last = payload.empty();
+    sum.add(piece);
+    trailer = sum.value();
+    const auto none = std::span<const std::byte>{};
+    std::array<asio::const_buffer, 4> parts;
+    std::size_t total = 0;
+    for (std::size_t i = 0;
+         const auto part : {first ? std::span<const std::byte>(head) : none, first ? prefix : none,
+                            piece, last ? bytes_of(trailer) : none}) {
+      parts[i++] = asio::buffer(part.data(), part.size());
+      total += part.size();
+    }
+    const auto progress = [&](const error_code& error, std::size_t sent) -> std::size_t {
+      last_write_ = Clock::now();
+      return error ? 0 : total - sent;
+    };
+    const auto [error, sent] = co_await asio::async_write(socket_, parts, progress, kToken);
+    meter_.wire_bytes_sent += sent;
+    if (error) {
+      writing_ = false;
+      co_return Status{error.message()};
+    }
+  }
+  writing_ = false;
+  co_return Status{};
+}
+
+void Connection::finish_sending() {
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+}
+
+void Connection::close(const std::string& why) {
+  if (!open_) return;
+  open_ = false;
+  why_ = why;
+  error_code ignored;
+  socket_.close(ignored);
+  wake_.cancel();
+}
+
+bool Connection::stands_still(Clock::time_point now) const {
+  return (reading_ && now - last_read_ > gossip::limits::kNoProgressTimeout) ||
+         (writing_ && now - last_write_ > gossip::limits::kNoProgressTimeout);
+}
+
+std::string Connection::remote() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  if (error) return "a closed connection";
+  return Endpoint{endpoint.address().to_string(), endpoint.port()}.text();
+}
+
+}  // namespace hearsay::runtime

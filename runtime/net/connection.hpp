@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One TCP connection as a stream of messages: header, body, trailer. Knows bytes and checksums, not
+// what a message means. One coroutine may read while another writes. Io lane only; owned by a
+// shared_ptr because both coroutines outlive whoever closes it. Includes Asio: only the sources of
+// this folder include this header.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "gossip/wire/crc32c.hpp"
+#include "gossip/wire/header.hpp"
+#include "runtime/net/endpoint.hpp"
+
+namespace hearsay::runtime {
+
+namespace wire = gossip::wire;
+
+// What the io lane counts; read by other threads at any time.
+struct MeterCounters {
+  using Count = std::atomic<std::uint64_t>;
+  Count frames_sent{0}, frames_received{0}, frames_dropped{0};
+  Count payload_bytes_sent{0}, payload_bytes_received{0};
+  Count wire_bytes_sent{0}, wire_bytes_received{0};
+  Count dials{0}, refused{0};
+  Count io_cpu_ns{0};  // of the io lane, noted twice a second
+};
+
+class Connection {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Connection(boost::asio::ip::tcp::socket socket, MeterCounters& meter);
+
+  // The outcome of one step: empty `why` is success; `ended` is an end of file between messages.
+  struct Status {
+    std::string why;
+    bool ended = false;
+    bool ok() const noexcept { return why.empty() && !ended; }
+  };
+
+  boost::asio::awaitable<Status> connect(const Endpoint& address);
+  boost::asio::awaitable<Status> read_header(wire::Header& out);
+  // A part of the body; adds to the sum that read_trailer() compares.
+  boost::asio::awaitable<Status> read_body(std::span<std::byte> into, wire::Crc32c& sum);
+  boost::asio::awaitable<Status> read_trailer(const wire::Crc32c& sum);
+  // Header, `prefix` (votes or text), payload, trailer.
+  boost::asio::awaitable<Status> write(const wire::Header& header,
+                                       std::span<const std::byte> prefix,
+                                       std::span<const std::byte> payload);
+
+  void finish_sending();  // the other side reads to the end of the file
+  void close(const std::string& why);
+  bool is_open() const noexcept { return open_; }
+  const std::string& closed_because() const noexcept { return why_; }
+
+  // For the watchdog: a message has begun and nothing has moved since.
+  bool stands_still(Clock::time_point now) const;
+  boost::asio::steady_timer& wake() noexcept { return wake_; }  // of the writing coroutine
+  std::string remote() const;                                   // address, for people
+
+ private:
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer wake_;
+  MeterCounters& meter_;
+  bool open_ = true, reading_ = false, writing_ = false;
+  Clock::time_point last_read_, last_write_;
+  std::string why_;
+};
+
+}  // namespace hearsay::runtime

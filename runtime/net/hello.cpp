@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/net/hello.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "gossip/event.hpp"
+#include "kernels/core/digest.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostTensors = 100'000;
+constexpr std::size_t kMostDimensions = 8;
+constexpr std::uint64_t kMostValues = std::uint64_t{1} << 40;
+
+std::string hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string shape_text(const kernels::TensorSlot& slot) {
+  std::string text = slot.name + " [";
+  for (std::size_t i = 0; i < slot.shape.size(); ++i)
+    text += (i > 0 ? "," : "") + std::to_string(slot.shape[i]);
+  return text + "]";
+}
+
+// Sizes whose product cannot overflow, before Layout multiplies them.
+std::optional<std::vector<std::size_t>> read_shape(const Json& json) {
+  if (!json.is_array() || json.size() > kMostDimensions) return std::nullopt;
+  std::vector<std::size_t> shape;
+  std::uint64_t values = 1;
+  for (const Json& side : json) {
+    if (!side.is_number_unsigned()) return std::nullopt;
+    const auto length = side.get<std::uint64_t>();
+    if (length < 1 || length > kMostValues / values) return std::nullopt;
+    values *= length;
+    shape.push_back(length);
+  }
+  return shape;
+}
+
+std::optional<kernels::Layout> read_layout(const Json& json) {
+  if (!json.is_array() || json.size() > kMostTensors) return std::nullopt;
+  kernels::Layout layout;
+  for (const Json& tensor : json) {
+    const bool is_pair = tensor.is_array() && tensor.size() == 2 && tensor[0].is_string();
+    const auto shape = is_pair ? read_shape(tensor[1]) : std::nullopt;
+    if (!shape || layout.size() > kMostValues) return std::nullopt;
+    layout.add(tensor[0].get<std::string>(), *shape);
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::uint64_t schema_hash(const kernels::Layout& layout) {
+  std::string text;
+  for (const kernels::TensorSlot& slot : layout.slots()) text += shape_text(slot) + "\n";
+  return kernels::digest64({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+std::string encode_hello(const Hello& hello) {
+  Json j;
+  j["run"] = hello.run;
+  j["peer"] = hello.peer.value;
+  j["peers"] = hello.peers;
+  j["incarnation"] = hello.incarnation;
+  j["schema"] = hex(schema_hash(hello.layout));
+  j["tensors"] = Json::array();
+  for (const kernels::TensorSlot& slot : hello.layout.slots())
+    j["tensors"].push_back({slot.name, slot.shape});
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<Hello> decode_hello(std::string_view text) {
+  const Json j = Json::parse(text, nullptr, false);
+  if (!j.is_object()) return std::nullopt;
+  const auto count = [&](const char* key) -> std::optional<std::uint64_t> {
+    const auto found = j.find(key);
+    if (found == j.end() || !found->is_number_unsigned()) return std::nullopt;
+    return found->get<std::uint64_t>();
+  };
+  const auto run = j.find("run"), schema = j.find("schema"), tensors = j.find("tensors");
+  const auto peer = count("peer"), peers = count("peers"), incarnation = count("incarnation");
+  const bool whole = run != j.end() && run->is_string() && schema != j.end() &&
+                     schema->is_string() && tensors != j.end() && peer && peers && incarnation;
+  if (!whole || *peers > ~std::uint32_t{0} || *peer >= *peers) return std::nullopt;
+  auto layout = read_layout(*tensors);
+  if (!layout || schema->get<std::string>() != hex(schema_hash(*layout))) return std::nullopt;
+  return Hello{run->get<std::string>(), kernels::PeerId(static_cast<std::uint32_t>(*peer)),
+               static_cast<std::uint32_t>(*peers), *incarnation, std::move(*layout)};
+}
+
+std::string find_fault(const Hello& mine, const Hello& theirs) {
+  if (theirs.run != mine.run) return "another run: " + theirs.run + ", this is " + mine.run;
+  if (theirs.peers != mine.peers) {
+    return "a pool of " + std::to_string(theirs.peers) + " peers, this one has " +
+           std::to_string(mine.peers);
+  }
+  if (theirs.peer == mine.peer) return "the name " + gossip::peer_name(mine.peer) + " is taken";
+  const auto& ours = mine.layout.slots();
+  const auto& others = theirs.layout.slots();
+  for (std::size_t i = 0; i < std::max(ours.size(), others.size()); ++i) {
+    const std::string a = i < ours.size() ? shape_text(ours[i]) : "no tensor";
+    const std::string b = i < others.size() ? shape_text(others[i]) : "no tensor";
+    if (a != b) {
+      return "another model: tensor " + std::to_string(i) + " is " + b + " at " +
+             gossip::peer_name(theirs.peer) + " and " + a + " at " + gossip::peer_name(mine.peer);
+    }
+  }
+  return {};
+}
+
+}  // namespace hearsay::runtime

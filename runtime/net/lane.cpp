@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links: queues, connections coming and going, the end. The coroutines are in lane_tasks.cpp.
+#include "runtime/net/lane.hpp"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include "gossip/event.hpp"
+#include "gossip/limits.hpp"
+#include "kernels/core/check.hpp"
+#include "kernels/core/errc.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+namespace asio = boost::asio;
+namespace limits = gossip::limits;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::uint64_t kMostStrangersTold = 20;
+
+// Opens, binds and listens; a port in use is the operator's business.
+void listen_on(tcp::acceptor& acceptor, asio::io_context& io, const Endpoint& address,
+               int buffer_bytes) {
+  const auto refuse = [&](const error_code& error) {
+    throw kernels::UsageError("--listen: " + address.text() + ": " + error.message() +
+                              "; take another port, or port 0 for any free one");
+  };
+  error_code error;
+  const auto found = tcp::resolver(io).resolve(address.host, std::to_string(address.port),
+                                               tcp::resolver::passive, error);
+  if (error) refuse(error);
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  if (acceptor.open(endpoint.protocol(), error)) refuse(error);
+  // A port whose last connections wait for their time to run out may be taken again.
+  if (acceptor.set_option(tcp::acceptor::reuse_address(true), error)) refuse(error);
+  if (buffer_bytes > 0) {
+    acceptor.set_option(asio::socket_base::receive_buffer_size(buffer_bytes), error);
+    acceptor.set_option(asio::socket_base::send_buffer_size(buffer_bytes), error);
+  }
+  if (acceptor.bind(endpoint, error)) refuse(error);
+  if (acceptor.listen(asio::socket_base::max_listen_connections, error)) refuse(error);
+}
+
+}  // namespace
+
+Transport::Lane::Lane(TransportOptions options)
+    : options_(std::move(options)), work_(io_.get_executor()), acceptor_(io_), tick_(io_) {
+  listen_on(acceptor_, io_, options_.listen, options_.socket_buffer_bytes);
+}
+
+Transport::Lane::~Lane() {
+  io_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+Endpoint Transport::Lane::listening() const {
+  error_code error;
+  const auto endpoint = acceptor_.local_endpoint(error);
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+void Transport::Lane::start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events) {
+  HS_CHECK(!thread_.joinable() && addresses.size() == self.peers);
+  self_ = std::move(self);
+  hello_ = encode_hello(self_);
+  events_ = &events;
+  for (std::uint32_t i = 0; i < self_.peers; ++i) {
+    Link link;
+    link.peer = kernels::PeerId(i);
+    link.address = std::move(addresses[i]);
+    link.redial_wait = limits::kRedialFirst;
+    links_.push_back(std::move(link));
+  }
+  spawn(accept_loop());
+  spawn(watch());
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "hearsay-io");
+    io_.run();
+    note_cpu_time();
+  });
+}
+
+void Transport::Lane::note_cpu_time() {
+  timespec t{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0)
+    meter_.io_cpu_ns = 1'000'000'000ull * t.tv_sec + t.tv_nsec;
+}
+
+void Transport::Lane::spawn(Task task) {
+  asio::co_spawn(io_, std::move(task), [](std::exception_ptr error) {
+    if (error) std::rethrow_exception(error);  // no memory, or our bug: the process ends
+  });
+}
+
+void Transport::Lane::post(gossip::Frame frame) {
+  asio::post(io_, [this, frame = std::move(frame)]() mutable { enqueue(std::move(frame)); });
+}
+
+void Transport::Lane::enqueue(gossip::Frame frame) {
+  HS_CHECK(frame.to.value < links_.size() && frame.to != self_.peer);
+  Link& link = links_[frame.to.value];
+  if (draining_) {
+    ++meter_.frames_dropped;
+    return;
+  }
+  const bool bounded = frame.values && frame.kind != gossip::FrameKind::chunk;
+  if (bounded && link.weights_waiting >= limits::kSendFrames) {
+    ++meter_.frames_dropped;
+    if (!std::exchange(link.dropping, true)) {
+      events_->fault("send queue full", gossip::peer_name(link.peer) +
+                                            " takes weights too slowly; " +
+                                            "newer ones are dropped until it has caught up");
+    }
+    return;
+  }
+  if (bounded) ++link.weights_waiting;
+  link.queue.push_back(std::move(frame));
+  if (!link.open.empty()) {
+    link.open.front()->wake().cancel();
+  } else if (!link.dialling) {
+    if (Connection::Clock::now() < link.redial_at)
+      return unreachable(link, "no connection; it is dialled again later");
+    link.dialling = true;
+    spawn(dial(link));
+  }
+}
+
+void Transport::Lane::drop_queue(Link& link) {
+  meter_.frames_dropped += link.queue.size();
+  link.queue.clear();
+  link.weights_waiting = 0;
+  link.dropping = false;
+}
+
+void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
+  link.open.push_back(connection);
+  link.redial_wait = limits::kRedialFirst;
+  link.redial_at = {};
+  spawn(write_frames(link, connection));
+}
+
+// The peer has no connection and what waits for it will not go out.
+void Transport::Lane::unreachable(Link& link, const std::string& why) {
+  drop_queue(link);
+  if (!draining_) events_->peer_down(link.peer, why);
+  check_drained();
+}
+
+void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const std::string& why,
+                           bool departed) {
+  connection->close(why);
+  std::erase(link.open, connection);
+  if (!link.open.empty()) {
+    link.open.front()->wake().cancel();  // sends from now on
+  } else if (!link.dialling && (!departed || !link.queue.empty())) {
+    unreachable(link, why);
+  }
+  check_drained();
+}
+
+void Transport::Lane::stranger(const Connection& connection, const std::string& why) {
+  ++meter_.refused;
+  if (strangers_told_++ < kMostStrangersTold)
+    events_->fault("connection refused", connection.remote() + ": " + why);
+}
+
+bool Transport::Lane::drain(std::chrono::nanoseconds at_most) {
+  if (!thread_.joinable()) return true;
+  asio::post(io_, [this] { begin_drain(); });
+  bool clean = false;
+  {
+    std::unique_lock lock(mutex_);
+    clean = drained_changed_.wait_for(lock, at_most, [this] { return drained_; });
+  }
+  io_.stop();
+  thread_.join();
+  return clean;
+}
+
+void Transport::Lane::begin_drain() {
+  draining_ = true;
+  error_code ignored;
+  acceptor_.close(ignored);
+  for (const auto& [connection, since] : std::map(handshaking_)) {
+    const bool awaited = std::any_of(links_.begin(), links_.end(), [](const Link& link) {
+      return link.dialling && !link.queue.empty();
+    });
+    if (!awaited) connection->close("this peer is leaving");
+  }
+  for (Link& link : links_) {
+    for (const ConnectionRef& connection : link.open) connection->wake().cancel();
+  }
+  check_drained();
+}
+
+void Transport::Lane::check_drained() {
+  if (!draining_) return;
+  const bool busy = std::any_of(links_.begin(), links_.end(), [](const Link& link) {
+    return !link.open.empty() || (link.dialling && !link.queue.empty());
+  });
+  if (busy) return;
+  const std::lock_guard lock(mutex_);
+  drained_ = true;
+  drained_changed_.notify_all();
+}
+
+TransportMeter Transport::Lane::meter() const {
+  TransportMeter m;
+  m.frames_sent = meter_.frames_sent;
+  m.frames_received = meter_.frames_received;
+  m.frames_dropped = meter_.frames_dropped;
+  m.payload_bytes_sent = meter_.payload_bytes_sent;
+  m.payload_bytes_received = meter_.payload_bytes_received;
+  m.wire_bytes_sent = meter_.wire_bytes_sent;
+  m.wire_bytes_received = meter_.wire_bytes_received;
+  m.dials = meter_.dials;
+  m.refused = meter_.refused;
+  m.io_cpu_s = 1e-9 * static_cast<double>(meter_.io_cpu_ns);
+  return m;
+}
+
+Transport::Transport(TransportOptions options)
+    : lane_(std::make_unique<Lane>(std::move(options))) {}
+Transport::~Transport() = default;
+Endpoint Transport::listening() const { return lane_->listening(); }
+void Transport::start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events) {
+  lane_->start(std::move(self), std::move(addresses), events);
+}
+void Transport::send(gossip::Frame frame) { lane_->post(std::move(frame)); }
+bool Transport::drain(std::chrono::nanoseconds at_most) { return lane_->drain(at_most); }
+TransportMeter Transport::meter() const { return lane_->meter(); }
+
+}  // namespace hearsay::runtime

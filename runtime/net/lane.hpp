@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The io lane behind Transport: one thread, one link a peer, at most two connections a link (two
+// peers that dial each other at the same instant keep both; each goes on sending on the one that
+// was open first on its side, so the order of its frames holds). Everything but the constructor,
+// post() and join runs on the lane's thread, so nothing here is locked.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "runtime/net/connection.hpp"
+#include "runtime/net/transport.hpp"
+
+namespace hearsay::runtime {
+
+class Transport::Lane {
+ public:
+  explicit Lane(TransportOptions options);
+  ~Lane();
+
+  Endpoint listening() const;
+  void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
+  void post(gossip::Frame frame);
+  bool drain(std::chrono::nanoseconds at_most);
+  TransportMeter meter() const;
+
+ private:
+  using ConnectionRef = std::shared_ptr<Connection>;
+  using Task = boost::asio::awaitable<void>;
+  using Time = Connection::Clock::time_point;
+
+  struct Link {
+    kernels::PeerId peer;
+    Endpoint address;
+    std::deque<gossip::Frame> queue;
+    std::size_t weights_waiting = 0;
+    std::vector<ConnectionRef> open;  // the first one sends
+    bool dialling = false, dropping = false;
+    std::uint64_t incarnation = 0;
+    Time redial_at{};
+    std::chrono::nanoseconds redial_wait{};
+  };
+
+  Task accept_loop();
+  Task welcome(ConnectionRef connection);
+  Task dial(Link& link);
+  Task read_frames(Link& link, ConnectionRef connection);
+  Task write_frames(Link& link, ConnectionRef connection);
+  Task watch();
+
+  boost::asio::awaitable<Connection::Status> shake_hands(Link& link, Connection& connection);
+  boost::asio::awaitable<Connection::Status> read_text(Connection& connection,
+                                                       const wire::Header& header,
+                                                       std::string& out);
+  boost::asio::awaitable<Connection::Status> read_frame(Link& link, Connection& connection,
+                                                        const wire::Header& header,
+                                                        gossip::Frame& out);
+  boost::asio::awaitable<Connection::Status> send_text(Connection& connection, wire::Kind kind,
+                                                       const std::string& text);
+  void spawn(Task task);
+  void enqueue(gossip::Frame frame);
+  void opened(Link& link, const ConnectionRef& connection);
+  void lost(Link& link, const ConnectionRef& connection, const std::string& why, bool departed);
+  void unreachable(Link& link, const std::string& why);
+  void drop_queue(Link& link);
+  void stranger(const Connection& connection, const std::string& why);
+  void note_cpu_time();  // of this thread, into the meter
+  void begin_drain();
+  void check_drained();
+
+  TransportOptions options_;
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer tick_;
+  Hello self_;
+  std::string hello_;
+  TransportEvents* events_ = nullptr;
+  std::deque<Link> links_;                     // by peer id; addresses stay
+  std::map<ConnectionRef, Time> handshaking_;  // since when
+  std::uint64_t strangers_told_ = 0;
+  bool draining_ = false;
+  MeterCounters meter_;
+
+  std::mutex mutex_;  // of drained_
+  std::condition_variable drained_changed_;
+  bool drained_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hearsay::runtime

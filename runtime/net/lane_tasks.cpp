@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The io lane's coroutines: accept, dial, handshake, read, write, watch.
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "gossip/limits.hpp"
+#include "runtime/net/lane.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+namespace asio = boost::asio;
+namespace limits = gossip::limits;
+using namespace std::chrono_literals;
+using Status = Connection::Status;
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kWatchTick = 500ms;
+constexpr auto kAcceptPause = 100ms;  // after a failure such as too many open files
+constexpr auto kNoRoomPause = 2ms;    // until an arrived frame is offered again
+constexpr double kRedialJitter = 0.25;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string ended_text(const Status& status) {
+  return status.ended ? "connection closed" : status.why;
+}
+
+}  // namespace
+
+Transport::Lane::Task Transport::Lane::accept_loop() {
+  for (;;) {
+    auto [error, socket] = co_await acceptor_.async_accept(kToken);
+    if (error == asio::error::operation_aborted || draining_) co_return;
+    if (error) {
+      asio::steady_timer pause(io_, kAcceptPause);
+      co_await pause.async_wait(kToken);
+      continue;
+    }
+    if (handshaking_.size() >= limits::kHalfOpenConnections) continue;  // closes it
+    spawn(welcome(std::make_shared<Connection>(std::move(socket), meter_)));
+  }
+}
+
+asio::awaitable<Status> Transport::Lane::read_text(Connection& connection,
+                                                   const wire::Header& header, std::string& out) {
+  if (header.payload_bytes > limits::kHandshakeBytes || header.votes != 0)
+    co_return Status{"a handshake of " + std::to_string(header.payload_bytes) + " bytes"};
+  out.resize(header.payload_bytes);
+  wire::Crc32c sum;
+  Status status = co_await connection.read_body(std::as_writable_bytes(std::span(out)), sum);
+  if (status.ok()) status = co_await connection.read_trailer(sum);
+  co_return status;
+}
+
+asio::awaitable<Status> Transport::Lane::send_text(Connection& connection, wire::Kind kind,
+                                                   const std::string& text) {
+  wire::Header header;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.from = self_.peer;
+  header.payload_bytes = text.size();
+  co_return co_await connection.write(header, {}, bytes_of(text));
+}
+
+// The accepting side: nothing is sent before the other has said who it is.
+Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
+  handshaking_.emplace(connection, Connection::Clock::now());
+  wire::Header header;
+  std::string text, why;
+  Status status = co_await connection->read_header(header);
+  if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
+    status.why = "no hello";
+  if (status.ok()) status = co_await read_text(*connection, header, text);
+  std::optional<Hello> hello;
+  if (status.ok()) {
+    hello = decode_hello(text);
+    why = hello ? find_fault(self_, *hello) : "a hello that cannot be read";
+    if (why.empty() && hello->incarnation < links_[hello->peer.value].incarnation)
+      why = "an earlier start of " + gossip::peer_name(hello->peer);
+    if (draining_) why = "leaving";
+    status = why.empty() ? co_await send_text(*connection, wire::Kind::welcome, hello_)
+                         : co_await send_text(*connection, wire::Kind::refused, why);
+  }
+  handshaking_.erase(connection);
+  if (!status.ok() || !why.empty() || draining_) {
+    if (!connection->is_open()) why = connection->closed_because();
+    stranger(*connection, why.empty() ? ended_text(status) : why);
+    connection->finish_sending();
+    connection->close(why);
+    co_return;
+  }
+  Link& link = links_[hello->peer.value];
+  if (hello->incarnation > link.incarnation) {  // what is open belongs to a process that is gone
+    link.incarnation = hello->incarnation;
+    for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
+  }
+  opened(link, connection);
+  co_await read_frames(link, connection);
+}
+
+// The dialling side, up to an open connection.
+asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& connection) {
+  Status status = co_await connection.connect(link.address);
+  if (status.ok()) status = co_await send_text(connection, wire::Kind::hello, hello_);
+  wire::Header header;
+  std::string text;
+  if (status.ok()) status = co_await connection.read_header(header);
+  if (status.ok()) status = co_await read_text(connection, header, text);
+  if (!status.ok()) co_return status;
+  if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused))
+    co_return Status{"refused by " + gossip::peer_name(link.peer) + ": " + text};
+  const std::optional<Hello> hello = decode_hello(text);
+  if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome) || !hello)
+    co_return Status{"no welcome from " + link.address.text()};
+  if (hello->peer != link.peer)
+    co_return Status{link.address.text() + " is " + gossip::peer_name(hello->peer)};
+  co_return Status{find_fault(self_, *hello)};
+}
+
+Transport::Lane::Task Transport::Lane::dial(Link& link) {
+  const auto connection = std::make_shared<Connection>(asio::ip::tcp::socket(io_), meter_);
+  handshaking_.emplace(connection, Connection::Clock::now());
+  ++meter_.dials;
+  const Status status = co_await shake_hands(link, *connection);
+  handshaking_.erase(connection);
+  link.dialling = false;
+  if (status.ok() && connection->is_open()) {
+    opened(link, connection);
+    co_await read_frames(link, connection);
+    co_return;
+  }
+  const std::string why = connection->is_open() ? ended_text(status) : connection->closed_because();
+  connection->close(why);
+  // Peers that lost each other must not dial in step.
+  const double jitter =
+      1.0 + kRedialJitter * (static_cast<double>(self_.peer.value % 8) / 4.0 - 1.0);
+  link.redial_at = Connection::Clock::now() +
+                   std::chrono::duration_cast<std::chrono::nanoseconds>(link.redial_wait * jitter);
+  link.redial_wait = std::min<std::chrono::nanoseconds>(2 * link.redial_wait, limits::kRedialMost);
+  if (link.open.empty()) unreachable(link, why);
+}
+
+asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& connection,
+                                                    const wire::Header& header,
+                                                    gossip::Frame& out) {
+  const std::string fault =
+      wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size()});
+  if (!fault.empty()) co_return Status{fault};
+  out = wire::frame_of(header);
+  wire::Crc32c sum;
+  Status status;
+  if (header.votes > 0) {
+    std::vector<std::byte> votes(header.vote_bytes());
+    status = co_await connection.read_body(votes, sum);
+    if (status.ok() && !wire::decode_votes(votes, self_.peers, out.votes))
+      status.why = "a vote of a peer that does not exist";
+  }
+  if (status.ok() && header.payload_bytes > 0) {
+    const auto values = options_.blank(header.payload_bytes / sizeof(float));
+    status = co_await connection.read_body(std::as_writable_bytes(values->values.span()), sum);
+    out.values = values;
+  }
+  if (status.ok()) status = co_await connection.read_trailer(sum);
+  co_return status;
+}
+
+Transport::Lane::Task Transport::Lane::read_frames(Link& link, ConnectionRef connection) {
+  asio::steady_timer pause(io_);
+  bool departed = false;
+  Status status;
+  while (!departed) {
+    wire::Header header;
+    status = co_await connection->read_header(header);
+    if (!status.ok()) break;
+    if (header.kind == static_cast<std::uint8_t>(wire::Kind::bye)) {
+      departed = true;
+      status = co_await connection->read_trailer({});
+      break;
+    }
+    gossip::Frame frame;
+    status = co_await read_frame(link, *connection, header, frame);
+    if (!status.ok()) break;
+    ++meter_.frames_received;
+    meter_.payload_bytes_received += header.payload_bytes;
+    // Not reading on is what makes the sender wait: TCP's window closes.
+    while (!draining_ && connection->is_open() && !events_->frame_arrived(frame)) {
+      pause.expires_after(kNoRoomPause);
+      co_await pause.async_wait(kToken);
+    }
+  }
+  const bool ours = !connection->is_open();
+  const std::string why = ours ? connection->closed_because() : ended_text(status);
+  if (!ours && !departed && !status.ended && !draining_)
+    events_->fault("connection broken", gossip::peer_name(link.peer) + ": " + why);
+  lost(link, connection, why, departed);
+}
+
+Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef connection) {
+  while (connection->is_open()) {
+    const bool sends = !link.open.empty() && link.open.front() == connection;
+    if (!sends || link.queue.empty()) {
+      if (draining_ && (link.queue.empty() || link.open.size() > 1)) break;
+      connection->wake().expires_at(Time::max());
+      co_await connection->wake().async_wait(kToken);
+      continue;
+    }
+    const gossip::Frame frame = std::move(link.queue.front());
+    link.queue.pop_front();
+    if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
+    if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
+    const std::vector<std::byte> votes = wire::encode_votes(frame.votes);
+    const auto values = frame.values ? frame.values->span() : std::span<const float>{};
+    const Status status =
+        co_await connection->write(wire::header_of(frame), votes, std::as_bytes(values));
+    if (!status.ok()) {
+      connection->close(status.why);  // the reader finds out and tells
+      co_return;
+    }
+    ++meter_.frames_sent;
+    meter_.payload_bytes_sent += frame.payload_bytes();
+  }
+  if (!connection->is_open()) co_return;
+  const Status said = co_await send_text(*connection, wire::Kind::bye, "");
+  if (said.ok()) connection->finish_sending();
+}
+
+// Ends connections that do not get on: no handshake, or a message that stands still.
+Transport::Lane::Task Transport::Lane::watch() {
+  for (;;) {
+    tick_.expires_after(kWatchTick);
+    co_await tick_.async_wait(kToken);
+    note_cpu_time();
+    const auto now = Connection::Clock::now();
+    for (const auto& [connection, since] : std::map(handshaking_)) {
+      if (now - since > limits::kHandshakeTimeout) connection->close("no handshake in time");
+    }
+    for (Link& link : links_) {
+      for (const ConnectionRef& connection : std::vector(link.open)) {
+        if (connection->stands_still(now)) connection->close("no progress in mid-message");
+      }
+    }
+  }
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames between the processes of a pool over TCP. Owns the io lane: one thread with every socket.
+// Connections are dialled when the first frame for a peer comes, carry frames both ways, and stay.
+// Reading and writing are independent, so two peers that send to each other at once both move on.
+// Invariants: frames of one sender arrive in order, whole and checked, or not at all; nothing is
+// set aside for a body before its header has been found right; whoever is not this pool's peer gets
+// a refusal and no more. Cost: no copy of weights beyond the socket's own, one CRC each way.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gossip/frame.hpp"
+#include "merge/snapshot.hpp"
+#include "runtime/net/endpoint.hpp"
+#include "runtime/net/hello.hpp"
+
+namespace hearsay::runtime {
+
+// The compute lane's side. Called on the io lane; returns at once.
+class TransportEvents {
+ public:
+  virtual ~TransportEvents() = default;
+  // False when there is no room: the frame is left as it is and offered again, and the connection
+  // it came from is not read meanwhile.
+  virtual bool frame_arrived(gossip::Frame& frame) = 0;
+  // No connection to `who` is left and none could be made, or it broke without a goodbye.
+  virtual void peer_down(kernels::PeerId who, const std::string& why) = 0;
+  // A change of state that people may want to know: strangers refused, frames dropped.
+  virtual void fault(const std::string& kind, const std::string& detail) = 0;
+};
+
+struct TransportOptions {
+  Endpoint listen{"127.0.0.1", 0};
+  int socket_buffer_bytes = 0;  // 0: the system's choice; small ones are for tests
+  // Memory for arriving weights of that many values.
+  std::function<std::shared_ptr<merge::Snapshot>(std::size_t)> blank;
+};
+
+struct TransportMeter {
+  std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0;
+  std::uint64_t payload_bytes_sent = 0, payload_bytes_received = 0;
+  std::uint64_t wire_bytes_sent = 0, wire_bytes_received = 0;  // handshakes included
+  std::uint64_t dials = 0, refused = 0;
+  double io_cpu_s = 0.0;  // of the io lane's thread, at most half a second old while it runs
+};
+
+class Transport {
+ public:
+  // Binds and listens at once. Throws UsageError when the address is taken or not this machine's.
+  explicit Transport(TransportOptions options);
+  ~Transport();  // closes without draining
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  Endpoint listening() const;  // with the port that the system chose
+  // Starts the io lane. `addresses` in id order; the entry of this peer is not used.
+  void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
+  void send(gossip::Frame frame);  // any thread; never waits
+  // Sends what waits, says goodbye, and lets the others take it; at most that long. Then all is
+  // closed. False when something was left unsent.
+  bool drain(std::chrono::nanoseconds at_most);
+  TransportMeter meter() const;  // any thread
+
+ private:
+  class Lane;
+  std::unique_ptr<Lane> lane_;
+};
+
+}  // namespace hearsay::runtime

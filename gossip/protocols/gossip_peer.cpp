@@ -286,7 +286,7 @@ void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
     case Phase::waiting: return drain(*stop_reason_, turn);
     case Phase::end_game: rounds_left_ = 0; return;
     case Phase::lingering:
-    case Phase::last_lingering: return leave(turn);
+    case Phase::last_lingering: return leave_early(turn);
     default: return;  // training and draining stop by themselves
   }
 }

@@ -69,6 +69,7 @@ class GossipPeer final : public Protocol {
   void look_for_the_silent(Turn& turn);
   void enter_end_game(Turn& turn);
   void end_game_round(Turn& turn);
+  void leave_early(Turn& turn);
   void leave(Turn& turn);
   Exchange& exchange_for(const Frame& frame);
   bool at_boundary() const { return phase_ != Phase::training; }

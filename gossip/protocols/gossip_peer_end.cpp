@@ -115,6 +115,15 @@ void GossipPeer::end_game_round(Turn& turn) {
   announce_finished(turn);
 }
 
+// Told to go while others still train: they are told not to wait for answers.
+void GossipPeer::leave_early(Turn& turn) {
+  for (const auto state : {PeerTable::State::training, PeerTable::State::suspected}) {
+    for (const PeerId peer : peer_.table.in_state(state))
+      turn.send(control_frame(FrameKind::left, peer, 0, peer_));
+  }
+  leave(turn);
+}
+
 void GossipPeer::leave(Turn& turn) {
   Event left("peer.left");
   turn.record(std::move(left.add("reason", finish_reason_)));

@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "gossip/event.hpp"
 #include "gossip/limits.hpp"
 #include "runtime/net/lane.hpp"
 

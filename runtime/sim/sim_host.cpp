@@ -44,7 +44,7 @@ SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& l
   for (std::uint32_t i = 0; i < peers.size(); ++i) {
     running_[i].job.trainer = peers[i].trainer.get();
     running_[i].budget_steps = options_.epochs * peers[i].trainer->steps_per_epoch();
-    running_[i].next_eval = options_.eval_every_epochs;
+    running_[i].evaluations = EvaluationPlan(options_.eval_every_epochs);
     budget_steps_ += running_[i].budget_steps;
     names_.push_back(gossip::peer_name(PeerId(i)));
   }
@@ -280,12 +280,10 @@ void SimHost::check_target(Time now) {
 
 void SimHost::evaluate_if_due(PeerId id, Time now) {
   Running& peer = running_[id.value];
-  if (options_.eval_every_epochs <= 0.0 || !hooks_.evaluate) return;
+  if (!hooks_.evaluate) return;
   const double epochs = static_cast<double>(peers_[id.value].protocol->counters().steps) /
                         static_cast<double>(peers_[id.value].trainer->steps_per_epoch());
-  if (epochs + 1e-9 < peer.next_eval) return;
-  peer.next_eval =
-      (std::floor(epochs / options_.eval_every_epochs + 1e-9) + 1.0) * options_.eval_every_epochs;
+  if (!peer.evaluations.take_due(epochs)) return;
   const Evaluation result =
       hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
   peer.last_accuracy = result.accuracy;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gossip/protocol.hpp"
+#include "runtime/host/evaluation_plan.hpp"
 #include "runtime/seams/compute_lane.hpp"
 #include "runtime/seams/event_sink.hpp"
 #include "runtime/sim/compute_model.hpp"
@@ -123,7 +124,7 @@ class SimHost {
     ComputeJob job;
     bool in_step = false, dead = false, finished = false;
     std::uint64_t budget_steps = 0;
-    double next_eval = 0.0;  // own epochs
+    EvaluationPlan evaluations;
     double smoothed_loss = 0.0, last_accuracy = -1.0;
     std::deque<std::pair<gossip::Time, Pending>> frozen;  // events kept back by a stall
   };

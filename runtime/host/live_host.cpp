@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/live_host.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "gossip/event.hpp"
+#include "kernels/core/check.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using gossip::Time;
+namespace act = gossip::action;
+
+constexpr Time kLookOutside = 50ms;
+constexpr Time kTellStatus = 250ms;
+// After a stop a peer answers what is on its way; then it says goodbye to those who still train,
+// and if even that does not end it (an answer that does not come), it is ended as it stands.
+constexpr Time kGoodbyeAfter = 2s, kGiveUpAfter = 4s;
+constexpr double kLossSmoothing = 0.05;  // as in the simulation
+
+const gossip::FieldValue* field(const gossip::Event& event, std::string_view key) {
+  for (const gossip::Field& f : event.fields) {
+    if (f.key == key) return &f.value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LiveHost::LiveHost(LiveOptions options, Trainer& trainer, gossip::LocalModel& model,
+                   gossip::Protocol& protocol, Transport& transport, Arrivals& arrivals,
+                   EventSink& events, LiveHooks hooks)
+    : options_(options),
+      trainer_(trainer),
+      model_(model),
+      protocol_(protocol),
+      transport_(transport),
+      arrivals_(arrivals),
+      events_(events),
+      hooks_(std::move(hooks)),
+      name_(gossip::peer_name(options.self)),
+      drops_(kernels::Rng::stream(options.seed, "drop", options.self.value)),
+      start_(std::chrono::steady_clock::now()),
+      evaluations_(options.eval_every_epochs) {}
+
+Time LiveHost::clock() const { return std::chrono::steady_clock::now() - start_; }
+
+double LiveHost::epochs() const {
+  return static_cast<double>(protocol_.counters().steps) /
+         static_cast<double>(trainer_.steps_per_epoch());
+}
+
+LiveOutcome LiveHost::run() {
+  start_ = std::chrono::steady_clock::now();
+  turn(gossip::input::Start{});
+  while (!done_) {
+    if (asked_ != Step::none) {
+      train_step();
+    } else {
+      take_arrivals(std::clamp<Time>(until_next_alarm(), 0ns, kLookOutside));
+    }
+    look_outside();
+  }
+  outcome_.wall_s = std::chrono::duration<double>(clock()).count();
+  return std::move(outcome_);
+}
+
+void LiveHost::turn(const gossip::Input& input) {
+  if (done_) return;
+  now_ = clock();
+  gossip::Actions actions;
+  protocol_.on(input, now_, model_, actions);
+  for (gossip::Action& action : actions) carry_out(action);
+}
+
+void LiveHost::carry_out(gossip::Action& action) {
+  if (std::holds_alternative<act::Train>(action)) {
+    asked_ = Step::train;
+  } else if (std::holds_alternative<act::TrainGradient>(action)) {
+    asked_ = Step::gradient;
+  } else if (const auto* apply = std::get_if<act::ApplyGradient>(&action)) {
+    trainer_.apply_gradient(static_cast<float>(apply->scale));
+  } else if (auto* out = std::get_if<act::Send>(&action)) {
+    if (orders_.drop_share > 0.0 && drops_.uniform() < orders_.drop_share) return;
+    transport_.send(std::move(out->frame));
+  } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
+    alarms_.push({timer->at, timer->id});
+  } else if (const auto* line = std::get_if<act::Record>(&action)) {
+    record(line->event);
+  } else if (std::holds_alternative<act::EndGameBegins>(action)) {
+    const auto weights = trainer_.weights();
+    outcome_.before_end_game.assign(weights.begin(), weights.end());
+  } else if (const auto* end = std::get_if<act::Finish>(&action)) {
+    done_ = true;
+    outcome_.alive = end->alive;
+    outcome_.reason = end->reason;
+  }
+}
+
+// A mini-batch, and then its boundary: first what has arrived, then that the mini-batch is done.
+void LiveHost::train_step() {
+  evaluate_if_due();
+  const Step step = std::exchange(asked_, Step::none);
+  const Time begin = clock();
+  const gossip::StepReport report =
+      step == Step::train ? trainer_.train(0) : trainer_.train_gradient(0);
+  const Time took = clock() - begin;
+  outcome_.train_s += std::chrono::duration<double>(took).count();
+  if (orders_.slow_factor > 1.0) std::this_thread::sleep_for((orders_.slow_factor - 1.0) * took);
+  status_.loss = status_.loss == 0.0 ? report.loss
+                                     : status_.loss + kLossSmoothing * (report.loss - status_.loss);
+  take_arrivals(0ns);
+  fire_alarms();
+  turn(gossip::input::StepDone{report});
+}
+
+void LiveHost::take_arrivals(std::chrono::nanoseconds at_most) {
+  for (Arrivals::Item& item : arrivals_.take(at_most)) {
+    if (auto* frame = std::get_if<gossip::Frame>(&item)) {
+      turn(gossip::input::FrameIn{std::move(*frame)});
+    } else if (const auto* down = std::get_if<Arrivals::PeerDown>(&item)) {
+      turn(gossip::input::PeerDown{down->who});
+    } else if (const auto* fault = std::get_if<Arrivals::TransportFault>(&item)) {
+      gossip::Event event("fault.seen");
+      event.add("kind", fault->kind).add("who", name_).add("detail", fault->detail);
+      now_ = clock();
+      record(event.add("action", std::string("goes on")));
+    }
+  }
+  if (asked_ == Step::none) fire_alarms();
+}
+
+void LiveHost::fire_alarms() {
+  while (!done_ && !alarms_.empty() && alarms_.top().at <= clock()) {
+    const std::uint64_t id = alarms_.top().id;
+    alarms_.pop();
+    turn(gossip::input::Timer{id});
+  }
+}
+
+Time LiveHost::until_next_alarm() const {
+  return alarms_.empty() ? kLookOutside : alarms_.top().at - clock();
+}
+
+// Orders from outside, the state of the log, and a status for whoever watches.
+void LiveHost::look_outside() {
+  const Time now = clock();
+  if (now - looked_at_ < kLookOutside && !done_) return;
+  looked_at_ = now;
+  if (hooks_.poll) hooks_.poll(orders_);
+  if (!done_ && hooks_.log_failure && hooks_.log_failure()) {
+    done_ = true;
+    outcome_.alive = false;
+    outcome_.reason = "log failed";
+  }
+  if (orders_.stop && !done_) obey_stop();
+  if (now - told_at_ < kTellStatus || done_) return;
+  const bool finished = epochs() >= options_.epochs;
+  send_status(asked_ != Step::none ? PeerStatus::State::training
+              : finished           ? PeerStatus::State::lingering
+                                   : PeerStatus::State::waiting);
+}
+
+void LiveHost::obey_stop() {
+  if (stops_ == 0) stop_asked_at_ = clock();
+  const Time waited = clock() - stop_asked_at_;
+  if (stops_ == 0 || (stops_ == 1 && waited >= kGoodbyeAfter)) {
+    ++stops_;
+    turn(gossip::input::Stop{*orders_.stop});
+  }
+  if (done_ || waited < kGiveUpAfter) return;
+  done_ = true;
+  outcome_.alive = true;
+  outcome_.reason = *orders_.stop;
+  gossip::Event left("peer.left");
+  now_ = clock();
+  record(left.add("reason", *orders_.stop));
+}
+
+void LiveHost::evaluate_if_due() {
+  if (!hooks_.evaluate || !evaluations_.take_due(epochs())) return;
+  const Evaluation result = hooks_.evaluate(trainer_.weights(), options_.eval_examples);
+  status_.accuracy = result.accuracy;
+  status_.evaluated_epochs = epochs();
+  gossip::Event event("eval.finished");
+  event.add("split", std::string("test")).add("loss", result.loss).add("acc", result.accuracy);
+  now_ = clock();
+  record(event.add("count", static_cast<std::int64_t>(result.examples)));
+}
+
+void LiveHost::record(const gossip::Event& event) {
+  events_.write(now_, name_, event);
+  if (event.name == "merge.applied") {
+    if (const auto* from = field(event, "from")) status_.partner = std::get<std::string>(*from);
+  } else if (event.name == "merge.decided") {
+    if (const auto* alpha = field(event, "alpha")) status_.alpha = std::get<double>(*alpha);
+  } else if (event.name == "peer.lost" && hooks_.notice) {
+    const auto *who = field(event, "who"), *reason = field(event, "reason");
+    if (who != nullptr && reason != nullptr) {
+      hooks_.notice(std::get<std::string>(*who) + " lost (" + std::get<std::string>(*reason) +
+                    ", noticed by " + name_ + ")");
+    }
+  }
+}
+
+void LiveHost::send_status(PeerStatus::State state) {
+  if (!hooks_.status) return;
+  const Time now = clock();
+  const gossip::Counters& c = protocol_.counters();
+  const double seconds = std::chrono::duration<double>(now - told_at_).count();
+  const TransportMeter meter = transport_.meter();
+  status_.state = state;
+  status_.clock_s = std::chrono::duration<double>(now).count();
+  status_.epochs = epochs();
+  status_.progress = status_.epochs / options_.epochs;
+  status_.samples_per_s = static_cast<double>(c.samples - told_samples_) / seconds;
+  status_.samples = c.samples;
+  status_.merges = c.merges_started;
+  status_.merges_applied = c.merges_applied;
+  status_.merges_refused = c.merges_refused;
+  status_.payload_bytes = meter.payload_bytes_sent;
+  status_.wire_bytes = meter.wire_bytes_sent;
+  told_at_ = now;
+  told_samples_ = c.samples;
+  hooks_.status(status_);
+}
+
+}  // namespace hearsay::runtime

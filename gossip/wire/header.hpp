@@ -28,6 +28,7 @@ enum class Kind : std::uint8_t {
   welcome = 33,  // the same from the other side: the connection is open
   refused = 34,  // and why; the connection closes
   bye = 35,      // the sender closes on purpose; no body
+  join = 36,     // by hand: may this peer come in? answered by welcome or refused
 };
 
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;

@@ -2,32 +2,27 @@
 // hearsay sim: a whole pool in one process. Configuration in, run directory out.
 #include <chrono>
 #include <csignal>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
 
-#include <unistd.h>
-
 #include "kernels/core/errc.hpp"
-#include "kernels/ops/gemm.hpp"
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
+#include "runtime/app/pool_end.hpp"
 #include "runtime/app/progress.hpp"
 #include "runtime/app/result_json.hpp"
 #include "runtime/app/signals.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/config/config.hpp"
+#include "runtime/host/export_model.hpp"
 #include "runtime/log/atomic_file.hpp"
 #include "runtime/log/event_writer.hpp"
 #include "runtime/log/run_dir.hpp"
-#include "runtime/log/safetensors.hpp"
 #include "runtime/sim/simulation.hpp"
 
 namespace hearsay::runtime {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 class LogSink final : public EventSink {
  public:
@@ -40,84 +35,13 @@ class LogSink final : public EventSink {
   EventWriter& writer_;
 };
 
-std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
-std::string host_name() {
-  char text[256] = {};
-  return gethostname(text, sizeof text - 1) == 0 ? text : "unknown";
-}
-
-Json run_json(const RunDir& dir, const Settings& settings, const RunConfig& config,
-              const Simulation& simulation) {
-  Json j;
-  j["schema"] = kEventSchema;
-  j["run"] = base_name(dir.path());
-  j["started"] = utc_now();
-  j["version"] = version_number();
-  j["git"] = git_commit();
-  j["build"] = build_text();
-  j["command"] = "sim";
-  j["clock"] = "virtual";
-  j["hosts"] = {host_name()};
-  j["launcher"] = "sim";
-  j["seed"] = config.seed;
-  j["peers"] = config.peers;
-  j["threads"] = simulation.threads();
-  j["blas"] = kernels::blas_description() + ", 1 thread a peer";
-  j["data_digest"] = simulation.data_digest();
-  j["parameters"] = simulation.layout().size();
-  j["config"] = config_json(settings);
-  return j;
-}
-
-gossip::Event header_event(const RunDir& dir, const RunConfig& config) {
-  gossip::Event event("run.started");
-  event.add("run", base_name(dir.path())).add("time", utc_now()).add("seed", config.seed);
-  event.add("git", git_commit()).add("clock", std::string("virtual"));
-  event.add("peers", std::int64_t{config.peers}).add("launcher", std::string("sim"));
-  return std::move(
-      event.add("blas", kernels::blas_description()).add("device", std::string("cpu")));
-}
-
-void export_model(const RunDir& dir, const Simulation& simulation, const PoolResult& result) {
-  const std::vector<float> weights = simulation.exported_model();
-  if (weights.empty()) return;  // nobody alive
-  std::uint64_t samples = 0;
-  std::string parents;
-  Json peers = Json::array();
-  for (const PeerResult& peer : result.peers) {
-    if (!peer.alive) continue;
-    samples += peer.counters.samples;
-    parents += (parents.empty() ? "" : ",") + peer.name + ":" +
-               std::to_string(peer.counters.merges_applied);
-    peers.push_back(peer.name);
-  }
-  const std::string input = "byte / 255, row by row";
-  write_safetensors(dir.prepare_exported_model(), simulation.layout(), weights,
-                    {{"format", "pt"},
-                     {"hearsay.run", base_name(dir.path())},
-                     {"hearsay.peer", "pool"},
-                     {"hearsay.version", version_number()},
-                     {"hearsay.samples", std::to_string(samples)},
-                     {"hearsay.parents", parents},
-                     {"hearsay.input", input}});
-  Json j;
-  j["rule"] = simulation.export_rule();
-  j["peers"] = peers;
-  j["input"] = input;
-  j["test_acc"] = result.test_acc_averaged_model;
-  j["digest"] = kernels::digest(weights).hex();
-  const std::string path = dir.exported_model();
-  write_file_atomically(path.substr(0, path.find_last_of('/')) + "/model.json", j.dump(2) + "\n");
+RunFacts facts_of(const Simulation& simulation) {
+  return {"sim",
+          "sim",
+          "virtual",
+          simulation.threads(),
+          simulation.data_digest(),
+          simulation.layout().size()};
 }
 
 int print_sizes(const Simulation& simulation, const RunConfig& config) {
@@ -137,18 +61,7 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
 }
 
 int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation) {
-  const RunDir dir = config.run_dir.empty()
-                         ? RunDir::create_default("runs", config.preset, config.seed,
-                                                  std::chrono::system_clock::now())
-                         : RunDir::create(config.run_dir);
-  try {
-    write_file_atomically(dir.run_json(),
-                          run_json(dir, settings, config, simulation).dump(2) + "\n");
-  } catch (const kernels::Fault& fault) {
-    rmdir(dir.path()
-              .c_str());  // empty: nothing was trained, and the name stays free for the next try
-    throw kernels::UsageError(fault.what());
-  }
+  const RunDir dir = begin_run(settings, config, facts_of(simulation));
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data
               << ", " << config.split << ", " << simulation.layout().size() << " parameters, "
@@ -165,18 +78,19 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
   PoolResult result;
   try {
     EventWriter writer(dir.path());
-    writer.write_header(header_event(dir, config));
+    writer.write_header(header_event(dir, config, facts_of(simulation)));
     LogSink sink(writer);
     result = simulation.run(sink, std::move(hooks));
     if (stop_signal() == SIGTERM) result.exit_code = 143;
     gossip::Event finished("run.finished");
     finished.add("verdict", result.verdict).add("reason", result.reason);
-    writer.write(gossip::Time(static_cast<std::int64_t>(result.virtual_s * 1e9)), "pool", finished);
+    const auto end = gossip::Time(static_cast<std::int64_t>(result.virtual_s.value_or(0.0) * 1e9));
+    writer.write(end, "pool", finished);
     writer.close();
   } catch (const kernels::Fault&) {
     // The log could not be kept, so the run is worth nothing as a record: stop, and leave a verdict
     // if there is room.
-    Json verdict;
+    nlohmann::ordered_json verdict;
     verdict["verdict"] = "log failed";
     verdict["exit_code"] = static_cast<int>(kernels::ExitCode::check_failed);
     try {
@@ -187,7 +101,7 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
   }
   std::optional<kernels::Fault> export_fault;
   try {
-    export_model(dir, simulation, result);
+    export_pool_model(dir, simulation.exported_model(), result, version_number());
   } catch (const kernels::Fault& fault) {  // the numbers are still worth keeping
     export_fault = fault;
     result.verdict = "model not exported";

@@ -29,7 +29,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCudaLibrary = "libhearsay_cuda.so";
 constexpr const char* kDriverLibrary = "libcuda.so.1";
-constexpr std::uint64_t kFewOpenFiles = 1024;
+constexpr std::uint64_t kManyPeers = 64;         // what one machine is likely to be asked for
+constexpr std::uint64_t kProcessesEachPeer = 8;  // threads of a peer, and its supervisor's
 
 // One loaded shared library.
 struct CloseLibrary {
@@ -69,13 +70,22 @@ Finding examine_build() {
 
 Finding examine_cpu() {
   const CpuFacts cpu = cpu_facts();
+  std::string text = (cpu.model.empty() ? "unknown model" : cpu.model) + ", " +
+                     std::to_string(cpu.cores) + " of " + std::to_string(cpu.cores_online) +
+                     " cores";
+  if (cpu.cores_allowed > 0.0) {
+    char share[64];
+    std::snprintf(share, sizeof share, " (the control group allows the time of %.3g)",
+                  cpu.cores_allowed);
+    text += share;
+  }
   return {"cpu",
           true,
-          (cpu.model.empty() ? "unknown model" : cpu.model) + ", " + std::to_string(cpu.cores) +
-              " of " + std::to_string(cpu.cores_online) + " cores, " + joined(cpu.simd, " "),
+          text + ", " + joined(cpu.simd, " "),
           {{"model", cpu.model},
            {"cores", cpu.cores},
            {"cores_online", cpu.cores_online},
+           {"cores_allowed", cpu.cores_allowed},
            {"simd", cpu.simd}}};
 }
 
@@ -200,10 +210,13 @@ Finding examine_mpi(const Environment& environment) {
     return {"mpi", false, "no mpirun in PATH; hearsay sim needs none", {{"mpirun", nullptr}}};
   }
   const std::string version = first_line_of(mpirun, "--version");
+  std::string text = mpirun + ", " + (version.empty() ? "version unknown" : version);
+  const bool needs_flag = needs_run_as_root(environment, version, ::geteuid() == 0);
+  if (needs_flag) text += "; root needs mpirun --allow-run-as-root";
   return {"mpi",
           true,
-          mpirun + ", " + (version.empty() ? "version unknown" : version),
-          {{"mpirun", mpirun}, {"version", version}}};
+          text,
+          {{"mpirun", mpirun}, {"version", version}, {"needs_allow_run_as_root", needs_flag}}};
 }
 
 Finding examine_memory() {
@@ -221,14 +234,32 @@ Finding examine_memory() {
            {"limit_bytes", memory.limit_bytes}}};
 }
 
-Finding examine_limits() {
+Finding examine_open_files() {
   const LimitFacts limits = limit_facts();
-  const bool enough = limits.open_files >= kFewOpenFiles;
+  const std::uint64_t peers = peers_for_open_files(limits.open_files);
+  std::string text = std::to_string(limits.open_files) + ", for pools of up to " +
+                     std::to_string(peers) + " peers";
+  if (peers < kManyPeers) {
+    text += limits.open_files_hard > limits.open_files
+                ? "; raise it with ulimit -n " + std::to_string(limits.open_files_hard)
+                : "; only root can raise it";
+  }
   return {"open files",
+          peers >= kManyPeers,
+          text,
+          {{"soft", limits.open_files}, {"hard", limits.open_files_hard}, {"peers", peers}}};
+}
+
+Finding examine_processes() {
+  const std::uint64_t most = limit_facts().processes;
+  const std::uint64_t peers = most / kProcessesEachPeer;
+  const bool enough = most == 0 || peers >= kManyPeers;
+  return {"processes",
           enough,
-          std::to_string(limits.open_files) +
-              (enough ? "" : ": few for a large pool; raise it with ulimit -n"),
-          {{"soft", limits.open_files}, {"hard", limits.open_files_hard}}};
+          most == 0 ? "no limit"
+                    : std::to_string(most) + " with their threads" +
+                          (enough ? "" : ", for about " + std::to_string(peers) + " peers"),
+          {{"limit", most}}};
 }
 
 Finding examine_disk() {
@@ -243,36 +274,43 @@ Finding examine_disk() {
           {{"folder", folder}, {"free_bytes", bytes}, {"writable", writable}}};
 }
 
-// Can a peer listen on this machine? The kernel picks the port.
-Finding examine_loopback() {
-  const auto failed = [](const char* what) {
-    const int error = errno;
-    return Finding{"loopback",
-                   false,
-                   std::string("127.0.0.1: ") + what + " failed: " + std::strerror(error),
-                   {{"error", std::strerror(error)}}};
-  };
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) {
-    return failed("socket");
+// Can a peer listen there? The kernel picks the port. Its number, or 0 and why not in errno.
+unsigned bind_loopback(int family) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(sockaddr_in);
+  address.ss_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) {
+    length = sizeof(sockaddr_in6);
+    reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_loopback;
+  } else {
+    reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
+  const int listener = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) return 0;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   const bool bound = ::bind(listener, generic, length) == 0 && ::listen(listener, 1) == 0 &&
                      ::getsockname(listener, generic, &length) == 0;
-  if (!bound) {
-    const Finding finding = failed("binding a port");
-    ::close(listener);
-    return finding;
-  }
+  const int error = errno;
   ::close(listener);
-  return {"loopback",
+  errno = error;
+  if (!bound) return 0;
+  return ntohs(family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                  : reinterpret_cast<sockaddr_in&>(address).sin_port);
+}
+
+Finding examine_loopback(const char* subject, const char* name, int family, const char* without) {
+  const unsigned port = bind_loopback(family);
+  if (port == 0) {
+    const std::string error = std::strerror(errno);
+    return {subject,
+            false,
+            std::string("no port can be bound on ") + name + ": " + error + without,
+            {{"error", error}}};
+  }
+  return {subject,
           true,
-          "ports can be bound on 127.0.0.1 (tried " + std::to_string(ntohs(address.sin_port)) + ")",
-          {{"port", ntohs(address.sin_port)}}};
+          std::string("ports can be bound on ") + name + " (tried " + std::to_string(port) + ")",
+          {{"port", port}}};
 }
 
 Finding examine_data() {
@@ -311,6 +349,15 @@ Finding examine_launcher(const Environment& environment) {
 
 }  // namespace
 
+bool needs_run_as_root(const Environment& environment, const std::string& version, bool is_root) {
+  const auto allows = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found != environment.end() && found->second == "1";
+  };
+  return is_root && version.find("Open MPI") != std::string::npos &&
+         !(allows("OMPI_ALLOW_RUN_AS_ROOT") && allows("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"));
+}
+
 std::vector<Finding> examine_machine(const Environment& environment) {
   std::vector<Finding> findings;
   findings.push_back(examine_build());
@@ -321,9 +368,13 @@ std::vector<Finding> examine_machine(const Environment& environment) {
   findings.push_back(examine_mpi(environment));
   findings.push_back(examine_launcher(environment));
   findings.push_back(examine_memory());
-  findings.push_back(examine_limits());
+  findings.push_back(examine_open_files());
+  findings.push_back(examine_processes());
   findings.push_back(examine_disk());
-  findings.push_back(examine_loopback());
+  findings.push_back(examine_loopback("loopback", "127.0.0.1", AF_INET,
+                                      "; peers as processes cannot talk, hearsay sim can run"));
+  findings.push_back(
+      examine_loopback("ipv6", "[::1]", AF_INET6, "; nothing needs it unless --listen names it"));
   findings.push_back(examine_data());
   return findings;
 }

@@ -22,6 +22,9 @@ struct Finding {
 
 std::vector<Finding> examine_machine(const Environment& environment);
 
+// Open MPI refuses to start anything for root unless a flag or two variables say that it may.
+bool needs_run_as_root(const Environment& environment, const std::string& version, bool is_root);
+
 std::string findings_text(const std::vector<Finding>& findings);
 nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
 

@@ -48,6 +48,23 @@ TEST_CASE("the machine has cores, memory and a file limit", "[app]") {
   CHECK(free_disk_bytes("no/such/folder") == 0);
 }
 
+TEST_CASE("open files allow pools of a size", "[app]") {
+  CHECK(peers_for_open_files(0) == 0);
+  CHECK(peers_for_open_files(96) == 0);
+  CHECK(peers_for_open_files(1024) == 309);
+}
+
+TEST_CASE("only root under Open MPI needs a flag, unless the environment has it", "[app]") {
+  const std::string version = "mpirun (Open MPI) 4.1.4";
+  CHECK(needs_run_as_root({}, version, true));
+  CHECK_FALSE(needs_run_as_root({}, version, false));
+  CHECK_FALSE(needs_run_as_root({}, "HYDRA build details:", true));
+  Environment environment{{"OMPI_ALLOW_RUN_AS_ROOT", "1"}};
+  CHECK(needs_run_as_root(environment, version, true));
+  environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+  CHECK_FALSE(needs_run_as_root(environment, version, true));
+}
+
 TEST_CASE("the examination ends on any machine and says why a part is missing", "[app]") {
   const std::vector<Finding> findings = examine_machine({});
   std::set<std::string> subjects;
@@ -57,8 +74,9 @@ TEST_CASE("the examination ends on any machine and says why a part is missing", 
     CHECK_FALSE(finding.text.empty());
     CHECK(finding.facts.is_object());
   }
-  for (const char* const subject : {"cpu", "blas", "cuda", "gpu", "mpi", "launcher", "memory",
-                                    "open files", "disk", "loopback", "data"}) {
+  for (const char* const subject :
+       {"cpu", "blas", "cuda", "gpu", "mpi", "launcher", "memory", "open files", "processes",
+        "disk", "loopback", "ipv6", "data"}) {
     CHECK(subjects.contains(subject));
   }
   const auto json = findings_json(findings);
@@ -66,4 +84,6 @@ TEST_CASE("the examination ends on any machine and says why a part is missing", 
   CHECK(json["mpi"]["usable"] == false);  // no PATH, no mpirun
   CHECK(json["launcher"]["name"] == "single");
   CHECK(json["cpu"]["cores"].is_number());
+  CHECK(json["loopback"]["port"].is_number());
+  CHECK(json["open_files"]["peers"].is_number());
 }

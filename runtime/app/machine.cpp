@@ -14,6 +14,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "gossip/limits.hpp"
+#include "runtime/app/control_group.hpp"
+
 namespace hearsay::runtime {
 
 namespace {
@@ -82,6 +85,7 @@ CpuFacts cpu_facts() {
   facts.cores = ::sched_getaffinity(0, sizeof set, &set) == 0
                     ? static_cast<unsigned>(CPU_COUNT(&set))
                     : facts.cores_online;
+  facts.cores_allowed = control_group_facts().cores;
   return facts;
 }
 
@@ -110,24 +114,34 @@ MemoryFacts memory_facts() {
       facts.available_bytes = kibibytes_in(line);
     }
   }
-  for (const char* const path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::uint64_t limit = 0;
-    if (std::ifstream file(path);
-        file >> limit && (facts.total_bytes == 0 || limit < facts.total_bytes)) {
-      facts.limit_bytes = limit;
-      break;
-    }
-  }
+  const std::uint64_t limit = control_group_facts().memory_bytes;
+  if (facts.total_bytes == 0 || limit < facts.total_bytes) facts.limit_bytes = limit;
   return facts;
 }
 
 LimitFacts limit_facts() {
+  LimitFacts facts;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    facts.open_files = limit.rlim_cur;
+    facts.open_files_hard = limit.rlim_max;
   }
-  return {limit.rlim_cur, limit.rlim_max};
+  facts.processes = control_group_facts().processes;
+  // Root may have more processes than its limit.
+  if (::geteuid() != 0 && ::getrlimit(RLIMIT_NPROC, &limit) == 0 &&
+      limit.rlim_cur != RLIM_INFINITY) {
+    facts.processes =
+        facts.processes == 0 ? limit.rlim_cur : std::min(facts.processes, limit.rlim_cur);
+  }
+  return facts;
+}
+
+std::uint64_t peers_for_open_files(std::uint64_t open_files) {
+  // A peer has up to two connections with each other one, since both may dial at once; the launcher
+  // has a control channel and the ends of the streams of each.
+  constexpr std::uint64_t kEachPeer = 3;
+  constexpr std::uint64_t kBesides = gossip::limits::kHalfOpenConnections + 32;
+  return open_files <= kBesides ? 0 : (open_files - kBesides) / kEachPeer;
 }
 
 std::uint64_t free_disk_bytes(const std::string& folder) {

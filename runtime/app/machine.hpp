@@ -13,6 +13,7 @@ struct CpuFacts {
   std::string model;
   unsigned cores = 0;  // that this process may use
   unsigned cores_online = 0;
+  double cores_allowed = 0.0;     // by the control group's share of time; 0 = no such limit
   std::vector<std::string> simd;  // "avx2", "fma", ... in a fixed order
 };
 
@@ -32,6 +33,7 @@ struct MemoryFacts {
 struct LimitFacts {
   std::uint64_t open_files = 0;  // soft limit
   std::uint64_t open_files_hard = 0;
+  std::uint64_t processes = 0;  // threads count too; 0 = no limit
 };
 
 CpuFacts cpu_facts();
@@ -39,5 +41,7 @@ BlasFacts blas_facts();
 MemoryFacts memory_facts();
 LimitFacts limit_facts();
 std::uint64_t free_disk_bytes(const std::string& folder);
+// Peers of the largest pool on this machine that the number of open files allows.
+std::uint64_t peers_for_open_files(std::uint64_t open_files);
 
 }  // namespace hearsay::runtime

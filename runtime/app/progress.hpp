@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of a run on stderr, for people: one line an interval, one line a change. Plain text
-// without redraw.
+// Progress of a simulated run on stderr, for people: one line an interval, one line a change. Plain
+// text without redraw, also on a terminal: a simulation is over soon. One thread.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,10 @@ class ProgressPrinter {
   static constexpr auto kInterval = std::chrono::seconds(10);
   static constexpr int kMostNotices =
       100;  // then they are counted, not printed: the log has them all
-  std::string clock() const;
+  double spent_s() const;
 
   std::uint32_t peers_;
-  bool quiet_;
+  bool quiet_, utf8_;
   std::chrono::steady_clock::time_point start_, last_;
   int notices_ = 0;
 };

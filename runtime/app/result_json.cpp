@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace hearsay::runtime {
 namespace {
@@ -44,6 +45,11 @@ Json peer_json(const PeerResult& peer) {
   j["payload_bytes"] = peer.payload_bytes;
   j["wire_bytes"] = peer.wire_bytes;
   j["longest_merge_gap_epochs"] = peer.longest_merge_gap_epochs;
+  if (peer.wall_s) j["wall_s"] = *peer.wall_s;
+  if (peer.train_s) j["train_s"] = *peer.train_s;
+  if (peer.cpu_s) j["cpu_s"] = *peer.cpu_s;
+  if (peer.io_cpu_s) j["io_cpu_s"] = *peer.io_cpu_s;
+  if (peer.peak_rss_bytes) j["peak_rss_bytes"] = *peer.peak_rss_bytes;
   if (!peer.alive) return j;
   j["test_acc"] = peer.test.accuracy;
   j["test_loss"] = peer.test.loss;
@@ -51,11 +57,26 @@ Json peer_json(const PeerResult& peer) {
   return j;
 }
 
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
 template <typename... Values>
 std::string format(const char* pattern, Values... values) {
   char text[512];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
+}
+
+// Only what was measured: a live pool has no virtual time, a peer's CPU time is a live peer's.
+std::string time_line(const PoolResult& result) {
+  std::string text = format("time     %.1f s wall", result.wall_s);
+  if (result.virtual_s) text += format(", %.3f s virtual", *result.virtual_s);
+  if (result.training_share) {
+    text += format("    %.0f %% of the %s' time in mini-batches", 100.0 * *result.training_share,
+                   result.virtual_s ? "threads" : "peers");
+  }
+  if (result.io_cpu_share)
+    text += format("    %.1f %% of their CPU time for sockets", 100.0 * *result.io_cpu_share);
+  return text + "\n";
 }
 
 }  // namespace
@@ -67,8 +88,10 @@ Json result_json(const PoolResult& result) {
   if (!result.reason.empty()) j["reason"] = result.reason;
   j["exit_code"] = result.exit_code;
   j["wall_s"] = result.wall_s;
-  j["virtual_s"] = result.virtual_s;
-  j["training_share"] = result.training_share;
+  j["virtual_s"] = or_null(result.virtual_s);
+  j["training_share"] = or_null(result.training_share);
+  if (result.io_cpu_share) j["io_cpu_share"] = *result.io_cpu_share;
+  if (result.peak_rss_bytes_mean) j["peak_rss_bytes_mean"] = *result.peak_rss_bytes_mean;
   j["peers"] = result.peers.size();
   j["peers_lost"] = result.lost;
   j["samples"] = t.samples;
@@ -137,8 +160,9 @@ std::string closing_block(const PoolResult& result, const RunConfig& config,
   }
   if (config.target) {
     text += result.target_reached_s
-                ? format("target   %s >= %g after %.3f virtual s\n", config.target->metric.c_str(),
-                         config.target->value, *result.target_reached_s)
+                ? format("target   %s >= %g after %.3f %ss\n", config.target->metric.c_str(),
+                         config.target->value, *result.target_reached_s,
+                         result.virtual_s ? "virtual " : "")
                 : format("target   %s >= %g missed, best %.4f\n", config.target->metric.c_str(),
                          config.target->value, result.target_best);
   }
@@ -147,9 +171,7 @@ std::string closing_block(const PoolResult& result, const RunConfig& config,
       human_bytes(static_cast<double>(t.payload)).c_str(),
       human_bytes(static_cast<double>(t.wire)).c_str(), static_cast<unsigned long long>(t.started),
       static_cast<unsigned long long>(t.refused), result.mean_merge_age_epochs);
-  text += format(
-      "time     %.1f s wall, %.3f s virtual    %.0f %% of the threads' time in mini-batches\n",
-      result.wall_s, result.virtual_s, 100.0 * result.training_share);
+  text += time_line(result);
   if (config.protocol.name != "ddp") {
     text += "compare  hearsay sim --protocol ddp --config " + run_dir + "/run.json\n";
   }

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/sim/simulation.hpp"
+#include "runtime/host/pool_result.hpp"
 
 namespace hearsay::runtime {
 

@@ -17,6 +17,10 @@ void on_signal(int signal) {
   alarm(kCleanStopBudget_s);
 }
 
+volatile std::sig_atomic_t checkpoint_asked = 0;
+
+void on_checkpoint_signal(int) { checkpoint_asked = 1; }
+
 }  // namespace
 
 void catch_stop_signals() {
@@ -26,6 +30,20 @@ void catch_stop_signals() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGALRM, &action, nullptr);
+}
+
+void catch_checkpoint_signal() {
+  struct sigaction action {};
+  action.sa_handler = on_checkpoint_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, nullptr);
+}
+
+bool take_checkpoint_request() {
+  if (checkpoint_asked == 0) return false;
+  checkpoint_asked = 0;
+  return true;
 }
 
 int stop_signal() { return first_signal; }

@@ -343,6 +343,9 @@ RunConfig typed_config(const Settings& settings) {
     reader.complain("threads", "--threads " + settings.text("threads") + ": at most " +
                                    std::to_string(kMostThreads));
   }
+  config.listen = settings.text("listen");
+  if (settings.text("join") != kOff) config.join = settings.text("join");
+  config.insecure = reader.boolean("insecure");
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");
   config.dry_run = reader.boolean("dry-run");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "kernels/core/check.hpp"
 
@@ -47,7 +48,7 @@ constexpr std::array kOptions{
            .kind = ValueKind::count,
            .placeholder = "N",
            .help = "size of the pool at the start",
-           .detail = "",
+           .detail = "In `hearsay train`: the launcher's size, or 1 without a launcher.",
            .group = "pool"},
     Option{.name = "min-peers",
            .default_text = "1",
@@ -91,7 +92,7 @@ constexpr std::array kOptions{
            .default_text = "off",
            .kind = ValueKind::seconds,
            .placeholder = "T",
-           .help = "end after this virtual time: 30s, 2min",
+           .help = "end after this time (virtual in sim): 30s, 2min",
            .detail = "Units ns, us, ms, s, min, h; a bare number is seconds.",
            .group = "end"},
     Option{.name = "target",
@@ -203,7 +204,7 @@ constexpr std::array kOptions{
            .placeholder = "FAULT",
            .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
            .detail = "kill=1@30%, kill=p03@5s, slow=p03*4, stall=p02@10%..20%, drop=1%, "
-                     "partition=p03@20%..60%. A time is a "
+                     "partition=p03@20%..60% (sim only). A time is a "
                      "share of the epoch budget or seconds since the first step. In HEARSAY_CHAOS "
                      "faults are joined by ';'.",
            .group = "simulation",
@@ -215,6 +216,31 @@ constexpr std::array kOptions{
            .help = "worker threads of the simulation; 0 = all cores",
            .detail = "",
            .group = "simulation"},
+    Option{.name = "listen",
+           .default_text = "127.0.0.1:0",
+           .kind = ValueKind::text,
+           .placeholder = "A:PORT",
+           .help = "address for the other peers; port 0 is any free one",
+           .detail = "HOST:PORT or [IPv6]:PORT. The first peer by hand prints the line with which "
+                     "others join.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "join",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "A:PORT",
+           .help = "join the pool whose first peer listens there",
+           .detail = "Everything but --listen and output options comes from the first peer.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "insecure",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "listen beyond loopback without encryption",
+           .detail = "For networks where everybody is trusted.",
+           .group = "network",
+           .recorded = false},
     Option{.name = "json",
            .default_text = "false",
            .kind = ValueKind::boolean,
@@ -278,16 +304,55 @@ std::vector<Option> accepted_options(const CommandSyntax& syntax) {
   return accepted;
 }
 
+namespace {
+
+// Every option of the table but those named.
+std::vector<std::string> all_but(std::initializer_list<std::string_view> left_out) {
+  std::vector<std::string> names = option_names();
+  std::erase_if(names, [&](const std::string& name) {
+    return std::find(left_out.begin(), left_out.end(), name) != left_out.end();
+  });
+  return names;
+}
+
+}  // namespace
+
 const CommandSyntax& sim_syntax() {
   static const CommandSyntax syntax{
       .name = "sim",
       .words = "",
       .summary = "train a pool of peers in one process, in virtual time",
-      .options = option_names(),
+      .options = all_but({"listen", "join", "insecure"}),
       .own = {},
       .max_words = 0,
       .examples = {"hearsay sim --preset digits",
                    "hearsay sim --protocol push --chaos kill=p03@30%"}};
+  return syntax;
+}
+
+const CommandSyntax& train_syntax() {
+  static const CommandSyntax syntax{
+      .name = "train",
+      .words = "",
+      .summary = "be one peer: under hearsay launch, mpirun, or by hand",
+      .options = all_but({"net", "compute", "threads"}),
+      .own = {},
+      .max_words = 0,
+      .examples = {"mpirun -n 4 --bind-to none hearsay train",
+                   "hearsay train --peers 2 --listen 127.0.0.1:7400",
+                   "hearsay train --join 127.0.0.1:7400"}};
+  return syntax;
+}
+
+const CommandSyntax& launch_syntax() {
+  static const CommandSyntax syntax{
+      .name = "launch",
+      .words = "-n N",
+      .summary = "start N peers as processes on this machine and watch them",
+      .options = all_but({"net", "compute", "threads", "listen", "join", "insecure"}),
+      .own = {},
+      .max_words = 0,
+      .examples = {"hearsay launch -n 4", "hearsay launch -n 4 --chaos kill=1@30%"}};
   return syntax;
 }
 

@@ -49,7 +49,9 @@ std::string environment_name(const Option& option);
 // Every option that the command accepts, table order first, then its own.
 std::vector<Option> accepted_options(const CommandSyntax& syntax);
 
-// The syntax of `hearsay sim`: every option of the table.
+// What `hearsay sim`, `train` and `launch` accept: the table without what means nothing to them.
 const CommandSyntax& sim_syntax();
+const CommandSyntax& train_syntax();
+const CommandSyntax& launch_syntax();
 
 }  // namespace hearsay::runtime

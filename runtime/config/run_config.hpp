@@ -39,6 +39,9 @@ struct RunConfig {
   std::vector<std::string> chaos;  // one fault each
   std::uint64_t seed = 0;
   std::uint32_t threads = 0;  // worker threads of a simulation; 0 = all cores
+  std::string listen;              // HOST:PORT
+  std::optional<std::string> join;  // HOST:PORT of the first peer
+  bool insecure = false;
   bool json = false, quiet = false, dry_run = false;
 };
 

@@ -26,6 +26,9 @@ kernels::Mlp build_model(const Spec& model, std::size_t inputs, std::size_t clas
 ScheduleKind build_schedule(const Spec& schedule);
 std::uint32_t end_game_rounds(const Spec& end_game);  // 0 = off
 
+// Of a shard, kept out of training where peers judge models by their own examples.
+inline constexpr double kProbeShare = 0.1;
+
 // What all peers of a pool share.
 struct PoolPlan {
   std::shared_ptr<const gossip::Topology> topology;

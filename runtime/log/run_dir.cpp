@@ -98,6 +98,38 @@ std::string RunDir::prepare_exported_model() const {
   return exported_model();
 }
 
+std::string RunDir::peer_dir(std::string_view peer) const {
+  return path_ + "/peers/" + std::string(peer);
+}
+
+std::string RunDir::peer_endpoint(std::string_view peer) const {
+  return peer_dir(peer) + "/endpoint.json";
+}
+
+std::string RunDir::peer_events(std::string_view peer) const {
+  return peer_dir(peer) + "/events.jsonl";
+}
+
+std::string RunDir::peer_stderr(std::string_view peer) const {
+  return peer_dir(peer) + "/stderr.log";
+}
+
+std::string RunDir::peer_result(std::string_view peer) const {
+  return peer_dir(peer) + "/result.json";
+}
+
+std::string RunDir::peer_checkpoints(std::string_view peer) const {
+  return peer_dir(peer) + "/ckpt";
+}
+
+std::string RunDir::prepare_peer_dir(std::string_view peer) const {
+  const std::string folder = peer_dir(peer);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) cannot_make(folder, error.value());
+  return folder;
+}
+
 std::string default_run_name(std::string_view preset, std::uint64_t seed,
                              std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);

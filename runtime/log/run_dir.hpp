@@ -24,12 +24,23 @@ class RunDir {
   static RunDir open(const std::string& path);
 
   const std::string& path() const noexcept { return path_; }
+  std::string name() const { return path_.substr(path_.find_last_of('/') + 1); }
   std::string run_json() const { return path_ + "/run.json"; }
   std::string result_json() const { return path_ + "/result.json"; }
   std::string events_jsonl() const { return path_ + "/events.jsonl"; }
   std::string exported_model() const { return path_ + "/export/model.safetensors"; }
   // exported_model(), with its folder made when it is missing. Throws UsageError when that fails.
   std::string prepare_exported_model() const;
+
+  // What one peer of a live pool leaves, under its name ("p03").
+  std::string peer_dir(std::string_view peer) const;
+  std::string peer_endpoint(std::string_view peer) const;     // address, pid, host
+  std::string peer_events(std::string_view peer) const;       // its own event log
+  std::string peer_stderr(std::string_view peer) const;       // what it printed
+  std::string peer_result(std::string_view peer) const;       // host/peer_files.hpp
+  std::string peer_checkpoints(std::string_view peer) const;  // a folder
+  // peer_dir(), made when it is missing. Throws UsageError when that fails.
+  std::string prepare_peer_dir(std::string_view peer) const;
 
  private:
   explicit RunDir(std::string path) : path_(std::move(path)) {}

@@ -50,6 +50,25 @@ TEST_CASE("a run directory is made once and knows its files", "[log]") {
   CHECK_THROWS_AS(RunDir::create(""), UsageError);
 }
 
+TEST_CASE("a run knows its name and each peer's files", "[log]") {
+  TempDir dir;
+  const RunDir run = RunDir::create(dir.file("runs/a/"));
+  CHECK(run.name() == "a");
+  const std::string peer = run.path() + "/peers/p03";
+  CHECK(run.peer_dir("p03") == peer);
+  CHECK(run.peer_endpoint("p03") == peer + "/endpoint.json");
+  CHECK(run.peer_events("p03") == peer + "/events.jsonl");
+  CHECK(run.peer_stderr("p03") == peer + "/stderr.log");
+  CHECK(run.peer_result("p03") == peer + "/result.json");
+  CHECK(run.peer_checkpoints("p03") == peer + "/ckpt");
+  CHECK_FALSE(std::filesystem::exists(peer));
+  CHECK(run.prepare_peer_dir("p03") == peer);
+  CHECK(run.prepare_peer_dir("p03") == peer);
+  CHECK(std::filesystem::is_directory(peer));
+  write_text(run.path() + "/peers/p04", "in the way");
+  CHECK_THROWS_AS(run.prepare_peer_dir("p04"), UsageError);
+}
+
 TEST_CASE("latest points to the newest run beside it", "[log]") {
   TempDir dir;
   RunDir::create(dir.file("runs/a"));

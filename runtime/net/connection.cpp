@@ -45,13 +45,13 @@ asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address)
   asio::ip::tcp::resolver resolver(socket_.get_executor());
   const auto [unknown, found] =
       co_await resolver.async_resolve(address.host, std::to_string(address.port), kToken);
-  if (unknown) co_return Status{address.text() + ": " + unknown.message()};
-  if (!open_) co_return Status{why_};  // closed meanwhile
+  if (unknown) co_return Status(address.text() + ": " + unknown.message());
+  if (!open_) co_return Status(why_);  // closed meanwhile
   const auto [error, endpoint] = co_await asio::async_connect(socket_, found, kToken);
-  if (error) co_return Status{address.text() + ": " + error.message()};
+  if (error) co_return Status(address.text() + ": " + error.message());
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  co_return Status{};
+  co_return Status();
 }
 
 asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
@@ -66,13 +66,13 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
   meter_.wire_bytes_received += got;
   if (error) {
     reading_ = false;
-    if (error == asio::error::eof && got == 0) co_return Status{{}, true};
-    co_return Status{error == asio::error::eof ? "closed in mid-message" : error.message()};
+    if (error == asio::error::eof && got == 0) co_return Status::end_of_file();
+    co_return Status(error == asio::error::eof ? "closed in mid-message" : error.message());
   }
   const auto decoded = wire::decode_header(bytes);
-  if (const auto* fault = std::get_if<wire::WireFault>(&decoded)) co_return Status{fault->what};
+  if (const auto* fault = std::get_if<wire::WireFault>(&decoded)) co_return Status(fault->what);
   out = std::get<wire::Header>(decoded);
-  co_return Status{};
+  co_return Status();
 }
 
 asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> into,
@@ -88,12 +88,12 @@ asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> i
     meter_.wire_bytes_received += got;
     if (error) {
       reading_ = false;
-      co_return Status{error == asio::error::eof ? "closed in mid-message" : error.message()};
+      co_return Status(error == asio::error::eof ? "closed in mid-message" : error.message());
     }
     sum.add(piece);
     into = into.subspan(piece.size());
   }
-  co_return Status{};
+  co_return Status();
 }
 
 asio::awaitable<Connection::Status> Connection::read_trailer(const wire::Crc32c& sum) {
@@ -102,7 +102,7 @@ asio::awaitable<Connection::Status> Connection::read_trailer(const wire::Crc32c&
   const Status status = co_await read_body(std::as_writable_bytes(std::span(&declared, 1)), unused);
   reading_ = false;
   if (!status.ok()) co_return status;
-  co_return Status{declared == sum.value() ? "" : "body checksum is wrong"};
+  co_return Status(declared == sum.value() ? "" : "body checksum is wrong");
 }
 
 asio::awaitable<Connection::Status> Connection::write(const wire::Header& header,
@@ -137,11 +137,11 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
     meter_.wire_bytes_sent += sent;
     if (error) {
       writing_ = false;
-      co_return Status{error.message()};
+      co_return Status(error.message());
     }
   }
   writing_ = false;
-  co_return Status{};
+  co_return Status();
 }
 
 void Connection::finish_sending() {
@@ -161,6 +161,11 @@ void Connection::close(const std::string& why) {
 bool Connection::stands_still(Clock::time_point now) const {
   return (reading_ && now - last_read_ > gossip::limits::kNoProgressTimeout) ||
          (writing_ && now - last_write_ > gossip::limits::kNoProgressTimeout);
+}
+
+std::string Connection::local_host() const {
+  error_code error;
+  return socket_.local_endpoint(error).address().to_string();
 }
 
 std::string Connection::remote() const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -41,9 +42,17 @@ class Connection {
   Connection(boost::asio::ip::tcp::socket socket, MeterCounters& meter);
 
   // The outcome of one step: empty `why` is success; `ended` is an end of file between messages.
+  // Constructors, because g++ 12 destroys braced aggregates twice in coroutines (GCC bug 98995).
   struct Status {
     std::string why;
     bool ended = false;
+    Status() = default;
+    explicit Status(std::string failure) : why(std::move(failure)) {}
+    static Status end_of_file() {
+      Status status;
+      status.ended = true;
+      return status;
+    }
     bool ok() const noexcept { return why.empty() && !ended; }
   };
 
@@ -65,7 +74,8 @@ class Connection {
   // For the watchdog: a message has begun and nothing has moved since.
   bool stands_still(Clock::time_point now) const;
   boost::asio::steady_timer& wake() noexcept { return wake_; }  // of the writing coroutine
-  std::string remote() const;                                   // address, for people
+  std::string local_host() const;  // this side's address, without the port
+  std::string remote() const;      // address, for people
 
  private:
   boost::asio::ip::tcp::socket socket_;

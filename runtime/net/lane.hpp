@@ -28,6 +28,7 @@ class Transport::Lane {
   ~Lane();
 
   Endpoint listening() const;
+  bool gather(const Gathering& plan);  // join.cpp
   void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
   void post(gossip::Frame frame);
   bool drain(std::chrono::nanoseconds at_most);

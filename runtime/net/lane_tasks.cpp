@@ -51,7 +51,7 @@ Transport::Lane::Task Transport::Lane::accept_loop() {
 asio::awaitable<Status> Transport::Lane::read_text(Connection& connection,
                                                    const wire::Header& header, std::string& out) {
   if (header.payload_bytes > limits::kHandshakeBytes || header.votes != 0)
-    co_return Status{"a handshake of " + std::to_string(header.payload_bytes) + " bytes"};
+    co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
   out.resize(header.payload_bytes);
   wire::Crc32c sum;
   Status status = co_await connection.read_body(std::as_writable_bytes(std::span(out)), sum);
@@ -84,8 +84,12 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     if (why.empty() && hello->incarnation < links_[hello->peer.value].incarnation)
       why = "an earlier start of " + gossip::peer_name(hello->peer);
     if (draining_) why = "leaving";
-    status = why.empty() ? co_await send_text(*connection, wire::Kind::welcome, hello_)
-                         : co_await send_text(*connection, wire::Kind::refused, why);
+    // No ?: around co_await: g++ 12 then destroys the result of the arm that was not taken.
+    if (why.empty()) {
+      status = co_await send_text(*connection, wire::Kind::welcome, hello_);
+    } else {
+      status = co_await send_text(*connection, wire::Kind::refused, why);
+    }
   }
   handshaking_.erase(connection);
   if (!status.ok() || !why.empty() || draining_) {
@@ -114,13 +118,13 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
   if (status.ok()) status = co_await read_text(connection, header, text);
   if (!status.ok()) co_return status;
   if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused))
-    co_return Status{"refused by " + gossip::peer_name(link.peer) + ": " + text};
+    co_return Status("refused by " + gossip::peer_name(link.peer) + ": " + text);
   const std::optional<Hello> hello = decode_hello(text);
   if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome) || !hello)
-    co_return Status{"no welcome from " + link.address.text()};
+    co_return Status("no welcome from " + link.address.text());
   if (hello->peer != link.peer)
-    co_return Status{link.address.text() + " is " + gossip::peer_name(hello->peer)};
-  co_return Status{find_fault(self_, *hello)};
+    co_return Status(link.address.text() + " is " + gossip::peer_name(hello->peer));
+  co_return Status(find_fault(self_, *hello));
 }
 
 Transport::Lane::Task Transport::Lane::dial(Link& link) {
@@ -151,7 +155,7 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
                                                     gossip::Frame& out) {
   const std::string fault =
       wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size()});
-  if (!fault.empty()) co_return Status{fault};
+  if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;
   Status status;

@@ -18,6 +18,7 @@
 #include "merge/snapshot.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/hello.hpp"
+#include "runtime/net/join.hpp"
 
 namespace hearsay::runtime {
 
@@ -58,6 +59,8 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   Endpoint listening() const;  // with the port that the system chose
+  // By hand: lets other peers in, before start(), on the caller's thread. False when it gave up.
+  bool gather(const Gathering& plan);
   // Starts the io lane. `addresses` in id order; the entry of this peer is not used.
   void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
   void send(gossip::Frame frame);  // any thread; never waits

@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <thread>
 #include <utility>
 
 #include "gossip/limits.hpp"
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
-#include "kernels/ops/merge_ops.hpp"
 #include "runtime/data/describe.hpp"
 
 namespace hearsay::runtime {
@@ -20,8 +16,6 @@ namespace {
 
 using kernels::PeerId;
 
-constexpr std::size_t kEvaluationChunk = 256;
-constexpr double kProbeShare = 0.1;
 constexpr double kMostSeconds = 1e9;  // nanoseconds in 63 bits hold nine times that
 constexpr auto kStopDeadline = std::chrono::seconds(10);
 
@@ -44,30 +38,6 @@ SimOptions sim_options(const RunConfig& config) {
     throw kernels::UsageError("--time: a virtual time limit lies above 0 and below 1e9 seconds");
   }
   return options;
-}
-
-Evaluation mean_of(const std::vector<Evaluation>& parts) {
-  Evaluation mean;
-  for (const Evaluation& e : parts) {
-    mean.loss += e.loss;
-    mean.accuracy += e.accuracy;
-    mean.examples = e.examples;
-  }
-  const double n = static_cast<double>(std::max<std::size_t>(1, parts.size()));
-  return {mean.loss / n, mean.accuracy / n, mean.examples};
-}
-
-std::vector<float> mean_weights(const std::vector<std::span<const float>>& models) {
-  if (models.empty()) return {};
-  std::vector<double> sum(models.front().size(), 0.0);
-  for (const auto& model : models) {
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(model[i]);
-  }
-  std::vector<float> mean(sum.size());
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    mean[i] = static_cast<float>(sum[i] / static_cast<double>(models.size()));
-  }
-  return mean;
 }
 
 }  // namespace
@@ -135,146 +105,52 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
   const SimOutcome outcome = host.run();
 
   PoolResult result;
-  summarise(outcome, result);
-  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.training_share =
-      lane_.spent().training_s / (result.wall_s * static_cast<double>(lane_.workers()));
-  judge(outcome, result);
-  return result;
-}
-
-void Simulation::summarise(const SimOutcome& outcome, PoolResult& result) {
   result.virtual_s = std::chrono::duration<double>(outcome.virtual_time).count();
   result.target_best = outcome.target_best;
   if (outcome.target_reached)
     result.target_reached_s = std::chrono::duration<double>(*outcome.target_reached).count();
   result.faults_never_fired = outcome.faults_never_fired;
-  std::vector<std::span<const float>> models;
-  std::vector<Evaluation> tests, finals;
-  kernels::DigestBuilder digest;
-  std::map<std::uint32_t, std::uint32_t> groups;  // group -> one of its peers
-  double age_epochs = 0.0;
-  std::uint64_t merges = 0;
+  for (std::size_t i = 0; i < alive_.size(); ++i) alive_[i] = outcome.peers[i].alive;
+  summarise(
+      ended_peers(outcome), plan_.end_game > 0,
+      [&](std::size_t peer, std::span<const float> weights) {
+        return evaluate_peer(static_cast<std::uint32_t>(peer), weights, 0);
+      },
+      result);
+  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.training_share =
+      lane_.spent().training_s / (result.wall_s * static_cast<double>(lane_.workers()));
+  judge(config_, {.stuck = outcome.stuck}, result);
+  return result;
+}
+
+std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const {
+  std::vector<EndedPeer> ended(peers_.size());
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     const PeerOutcome& end = outcome.peers[i];
-    PeerResult peer;
-    peer.name = gossip::peer_name(PeerId(i));
-    peer.alive = alive_[i] = end.alive;
-    peer.reason = end.reason;
-    peer.shard = shard_sizes_[i];
-    peer.counters = peers_[i].protocol->counters();
-    peer.payload_bytes = end.payload_bytes;
-    peer.wire_bytes = end.wire_bytes;
-    peer.longest_merge_gap_epochs = static_cast<double>(peer.counters.longest_gap_samples) /
-                                    static_cast<double>(std::max<std::size_t>(1, peer.shard));
-    age_epochs +=
-        peer.counters.age_samples_sum / static_cast<double>(std::max<std::size_t>(1, peer.shard));
-    merges += peer.counters.merges_applied;
-    result.votes_heard =
-        std::max(result.votes_heard, end.reason == "converged" ? peer.counters.votes_heard : 0u);
-    if (end.alive) {
-      const std::span<const float> final_weights = peers_[i].trainer->weights();
-      const std::span<const float> counted =
-          end.before_end_game.empty() ? final_weights : std::span<const float>(end.before_end_game);
-      peer.test = evaluate_peer(i, counted, 0);
-      if (plan_.end_game > 0)
-        finals.push_back(*(peer.test_final = evaluate_peer(i, final_weights, 0)));
-      digest.add(final_weights);
-      models.push_back(counted);
-      tests.push_back(peer.test);
-      groups.emplace(partition_.group.empty() ? 0u : partition_.group[i], i);
-    } else {
-      ++result.lost;
-    }
-    result.peers.push_back(std::move(peer));
+    EndedPeer& peer = ended[i];
+    peer.known.name = gossip::peer_name(PeerId(i));
+    peer.known.alive = end.alive;
+    peer.known.reason = end.reason;
+    peer.known.shard = shard_sizes_[i];
+    peer.known.counters = peers_[i].protocol->counters();
+    peer.known.payload_bytes = end.payload_bytes;
+    peer.known.wire_bytes = end.wire_bytes;
+    peer.group = partition_.group.empty() ? 0u : partition_.group[i];
+    if (!end.alive) continue;
+    peer.final_weights = peers_[i].trainer->weights();
+    peer.counted = end.before_end_game.empty() ? peer.final_weights
+                                               : std::span<const float>(end.before_end_game);
   }
-  result.digest = digest.finish();
-  result.mean_merge_age_epochs = merges > 0 ? age_epochs / static_cast<double>(merges) : 0.0;
-  if (models.empty()) return;
-  const auto [low, high] = std::minmax_element(
-      tests.begin(), tests.end(),
-      [](const Evaluation& a, const Evaluation& b) { return a.accuracy < b.accuracy; });
-  result.test_acc_min = low->accuracy;
-  result.test_acc_max = high->accuracy;
-  result.test_acc_mean = mean_of(tests).accuracy;
-  result.test_loss_mean = mean_of(tests).loss;
-  const std::vector<float> average = mean_weights(models);
-  std::vector<Evaluation> averaged;
-  for (const auto& [group, peer] : groups) averaged.push_back(evaluate_peer(peer, average, 0));
-  result.test_acc_averaged_model = mean_of(averaged).accuracy;
-  for (const auto& model : models)
-    result.consensus_distance += kernels::squared_distance(model, average);
-  result.consensus_distance /= static_cast<double>(models.size());
-  if (finals.empty()) return;
-  result.test_acc_final_mean = mean_of(finals).accuracy;
-  result.test_acc_final_min = finals.front().accuracy;
-  result.test_acc_final_max = finals.front().accuracy;
-  for (const Evaluation& e : finals) {
-    result.test_acc_final_min = std::min(*result.test_acc_final_min, e.accuracy);
-    result.test_acc_final_max = std::max(*result.test_acc_final_max, e.accuracy);
-  }
+  return ended;
 }
 
-void Simulation::judge(const SimOutcome& outcome, PoolResult& result) const {
-  const auto n = static_cast<std::uint32_t>(peers_.size());
-  const auto count_reason = [&](const std::string& reason) {
-    return std::count_if(result.peers.begin(), result.peers.end(),
-                         [&](const auto& p) { return p.reason == reason; });
-  };
-  const auto set = [&](std::string verdict, int code, std::string reason) {
-    result.verdict = std::move(verdict);
-    result.exit_code = code;
-    result.reason = std::move(reason);
-  };
-  const std::string of_n = " of " + std::to_string(n);
-  if (count_reason("converged") > 0) {
-    result.reason = result.votes_heard == n
-                        ? "converged (all " + std::to_string(n) + " votes)"
-                        : "stopped with " + std::to_string(result.votes_heard) + of_n + " votes";
-  }
-  if (result.target_reached_s) result.reason = "target reached";
-  if (count_reason("time") > 0) result.reason = "time limit reached";
-  if (count_reason("interrupted") > 0) return set("interrupted", 130, "stopped by a signal");
-  if (outcome.stuck) {
-    return set("stuck", 1,
-               "live peers wait for a partner that is gone; a synchronous protocol cannot go on "
-               "without it");
-  }
-  if (n - result.lost < config_.min_peers) {
-    const auto diverged = count_reason("diverged");
-    std::string why = std::to_string(n - result.lost) + of_n + " peers alive, --min-peers " +
-                      std::to_string(config_.min_peers);
-    if (diverged > 0) {
-      why += "; " + std::to_string(diverged) +
-             " diverged (loss not finite): try a lower --optimizer lr or clip=1";
-    }
-    return set("lost quorum", 3, std::move(why));
-  }
-  if (config_.target && !result.target_reached_s) {
-    return set("target missed", 1,
-               config_.target->metric + " reached " + std::to_string(result.target_best) +
-                   ", not " + std::to_string(config_.target->value));
-  }
-  if (!result.faults_never_fired.empty()) {
-    set("fault never fired", 1,
-        "--chaos " + result.faults_never_fired.front() + " never happened: the run ended before");
-  }
-}
-
-std::string Simulation::export_rule() const {
-  if (config_.protocol.name == "local") return "first live peer";
-  return "uniform mean of the live peers";
-}
-
-std::vector<float> Simulation::exported_model() const {
+ExportedModel Simulation::exported_model() const {
   std::vector<std::span<const float>> models;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (alive_[i]) models.push_back(peers_[i].trainer->weights());
   }
-  if (config_.protocol.name == "local" && !models.empty()) models.resize(1);
-  std::vector<float> weights = mean_weights(models);
-  if (!weights.empty()) fold_into_first_layer(context_->input(), context_->model(), weights);
-  return weights;
+  return make_exported_model(config_, *context_, models);
 }
 
 Simulation::Sizes Simulation::sizes() const {

@@ -85,7 +85,7 @@ Outcome run(const RunConfig& config) {
     outcome.result = simulation.run(sink, {});
     writer.close();
   }
-  outcome.exported = simulation.exported_model();
+  outcome.exported = simulation.exported_model().weights;
   const std::string path = folder.path + "/events.jsonl";
   outcome.broken = broken_invariants(read_events(path).events);
   std::ifstream in(path);
@@ -219,7 +219,7 @@ TEST_CASE("a missed target and a fault that never fires are failures, a reached 
   const Outcome reached = run(config);
   CHECK(reached.result.exit_code == 0);
   REQUIRE(reached.result.target_reached_s);
-  CHECK(*reached.result.target_reached_s < reached.result.virtual_s + 1e-9);
+  CHECK(*reached.result.target_reached_s < *reached.result.virtual_s + 1e-9);
   config.target->value = 0.9999;
   CHECK(run(config).result.exit_code == 1);
   config.target.reset();

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One peer of a real pool from first load to last file: work, transport, lanes, log, result. Who
+// starts it and who tells it the others' addresses (a launcher, mpirun, a person) is the caller's
+// business. Lane: the caller's thread becomes the compute lane.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/host/live_host.hpp"
+#include "runtime/host/peer_work.hpp"
+#include "runtime/host/pool_result.hpp"
+#include "runtime/log/run_dir.hpp"
+
+namespace hearsay::runtime {
+
+// A listening transport, before it is known who this peer is: whoever joins by hand announces an
+// address first.
+struct PeerSocket {
+  explicit PeerSocket(const Endpoint& listen);  // throws UsageError
+  SnapshotPool snapshots;                       // arriving weights come from there
+  std::unique_ptr<Transport> transport;
+};
+
+class LivePeer {
+ public:
+  // Loads the data. Throws UsageError or DamagedFile.
+  LivePeer(const RunConfig& config, kernels::PeerId self, PeerSocket socket);
+
+  const RunConfig& config() const noexcept { return config_; }
+  Endpoint listening() const { return transport_->listening(); }
+  PeerWork& work() noexcept { return work_; }
+  Transport& transport() noexcept { return *transport_; }
+
+  struct Outside {  // see LiveHooks
+    std::function<void(LiveOrders&)> poll;
+    std::function<void(const PeerStatus&)> status;
+    std::function<void(const std::string&)> notice;
+    std::function<bool()> checkpoint_asked;  // true once for every request
+  };
+  // Trains to the end in RUN/peers/<name>, and leaves events.jsonl, endpoint.json, ckpt/ and
+  // result.json there. `header` is the first line of its log. A log that cannot be kept ends the
+  // peer: not alive, reason "log failed: ...".
+  PeerResult run(const RunDir& run, const std::vector<Endpoint>& addresses,
+                 const gossip::Event& header, const std::string& version, const Outside& outside);
+
+ private:
+  LiveOutcome train(EventSink& log, const std::function<std::optional<std::string>()>& log_failure,
+                    const RunDir& run, const std::string& version, const Outside& outside);
+  PeerResult result_of(const LiveOutcome& outcome) const;
+
+  RunConfig config_;
+  kernels::PeerId self_;
+  Arrivals arrivals_;
+  PeerWork work_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/peer_work.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/ops/gemm.hpp"
+#include "runtime/data/describe.hpp"
+#include "runtime/host/pool_result.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+// All peers of a synchronous protocol take as many mini-batches an epoch as the largest shard
+// needs.
+std::uint64_t most_steps(const Partition& partition, std::uint32_t batch) {
+  std::size_t most = 0;
+  for (const auto& owned : partition.owned) most = std::max(most, owned.size());
+  return (most + batch - 1) / batch;
+}
+
+}  // namespace
+
+PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool snapshots)
+    : self_(self), snapshots_(std::move(snapshots)) {
+  kernels::use_one_blas_thread();
+  const PoolPlan plan = build_pool_plan(config);
+  const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
+  const ScheduleKind schedule = build_schedule(config.schedule);
+  Dataset dataset = load_dataset(config.data, config.seed);
+  partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
+                              config.peers, config.seed);
+  data_digest_ = dataset_digest(dataset);
+  context_ = std::make_unique<NnContext>(
+      build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),
+      standardise(dataset.train), 1, std::max<std::size_t>(config.batch, kEvaluationChunk));
+  shard_examples_ = partition_.owned[self.value].size();
+  const NnTrainerOptions options{config.seed,
+                                 self.value,
+                                 config.batch,
+                                 config.epochs,
+                                 plan.equal_steps ? most_steps(partition_, config.batch) : 0,
+                                 optimizer,
+                                 schedule,
+                                 plan.needs_probe ? kProbeShare : 0.0};
+  trainer_ = std::make_unique<NnTrainer>(
+      *context_, make_shard(dataset.train, partition_, self.value, config.seed), options);
+  model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
+  protocol_ = build_protocol(config, plan, self, trainer_->steps_per_epoch());
+  test_ = std::move(dataset.test);
+  partition_.owned.clear();  // who owns what is 8 bytes an example
+}
+
+Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit) {
+  const auto label = [&](std::uint8_t l) {
+    return rotated_label(partition_, self_.value, l, test_.classes);
+  };
+  const auto here = [](std::size_t count,
+                       const std::function<void(std::size_t, std::size_t)>& body) {
+    for (std::size_t i = 0; i < count; ++i) body(i, 0);
+  };
+  return runtime::evaluate(*context_, test_, weights, limit, label, here);
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that one live peer works with, made from the configuration: its shard, trainer, model
+// and protocol, and the test set as it sees it. The same parts and seeds as a peer of a simulation.
+// Invariant: of the training set only the own shard stays in memory. Compute lane.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/config/run_config.hpp"
+#include "runtime/data/dataset.hpp"
+#include "runtime/data/partition.hpp"
+#include "runtime/host/assembly.hpp"
+#include "runtime/host/host_model.hpp"
+#include "runtime/train/evaluate.hpp"
+#include "runtime/train/nn_trainer.hpp"
+
+namespace hearsay::runtime {
+
+class PeerWork {
+ public:
+  // Throws UsageError or DamagedFile, as the parts do.
+  PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool snapshots);
+
+  Trainer& trainer() { return *trainer_; }
+  gossip::LocalModel& model() { return *model_; }
+  gossip::Protocol& protocol() { return *protocol_; }
+  const gossip::Counters& counters() const { return protocol_->counters(); }
+  SnapshotPool& snapshots() { return snapshots_; }
+  const kernels::Layout& layout() const { return context_->model().layout(); }
+  std::size_t shard_examples() const { return shard_examples_; }
+  const std::string& data_digest() const { return data_digest_; }
+  // The first `limit` test examples (0 = all), labels rotated as the own ones.
+  Evaluation evaluate(std::span<const float> weights, std::size_t limit);
+
+ private:
+  kernels::PeerId self_;
+  Partition partition_;
+  ImageSet test_;
+  std::string data_digest_;
+  std::size_t shard_examples_ = 0;
+  std::unique_ptr<NnContext> context_;
+  SnapshotPool snapshots_;
+  std::unique_ptr<NnTrainer> trainer_;
+  std::unique_ptr<HostModel> model_;
+  std::unique_ptr<gossip::Protocol> protocol_;
+};
+
+}  // namespace hearsay::runtime

@@ -31,7 +31,18 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
     take_waiting(now, model, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
+    if (waits_for_ever_) finish(*stop_reason_, true, out);
+  } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
+    partner_down(down->who, out);
   }
+}
+
+// A ring without one of its peers cannot add up; weights stay as after the last whole step.
+void Ddp::partner_down(PeerId who, Actions& out) {
+  Event lost("peer.lost");
+  lost.add("who", peer_name(who)).add("reason", std::string("connection lost"));
+  out.push_back(action::Record{std::move(lost)});
+  finish("stuck", true, out);
 }
 
 void Ddp::gradient_ready(const StepReport& report, LocalModel& model, Actions& out) {
@@ -83,6 +94,7 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
                             " was due");
     out.push_back(action::Record{std::move(fault.add("action", std::string("waits for ever")))});
     reducing_ = false;
+    waits_for_ever_ = true;
     return;
   }
   const Range range = slice_range(model.size(), n, frame.slice);

@@ -47,6 +47,7 @@ class Ddp final : public Protocol {
   void take_waiting(Time now, LocalModel& model, Actions& out);
   void take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out);
   void step_finished(Time now, Actions& out);
+  void partner_down(PeerId who, Actions& out);
   void finish(const std::string& reason, bool alive, Actions& out);
   PeerId next() const { return PeerId((settings_.self.value + 1) % settings_.peers); }
 
@@ -58,6 +59,7 @@ class Ddp final : public Protocol {
       waiting_;             // slices that came before the own gradient was ready: at most 2 (n - 1)
   std::uint32_t hops_ = 0;  // slices received in this step
   bool reducing_ = false, done_ = false;
+  bool waits_for_ever_ = false;  // a slice was lost on the way
   bool wants_stop_ = false, stop_agreed_ = false;
   double own_examples_ = 0.0;  // NaN when the own loss is not finite
   double examples_ = 0.0;      // of the whole pool in this step

@@ -100,6 +100,19 @@ TEST_CASE("when one peer wants to stop, all stop after the same step") {
   for (const auto& peer : ring.peers) CHECK(peer->counters().steps == 1);
 }
 
+TEST_CASE("a ring that has lost a peer ends at once, with the weights of the last whole step") {
+  Ring ring(3, 10, 6);
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::StepDone{{32, 1.0, 0, 0.1}});
+  ring.deliver_all();
+  const std::size_t updates = ring.scales.size();
+  ring.feed(0, input::StepDone{{32, 1.0, 0, 0.1}});
+  ring.feed(0, input::PeerDown{PeerId(2)});
+  ring.feed(1, input::PeerDown{PeerId(2)});
+  CHECK(ring.ends == std::vector<bool>(2, true));
+  CHECK(ring.scales.size() == updates);
+}
+
 TEST_CASE(
     "one loss that is not finite ends the baseline for everyone in the same step, without an "
     "update") {

@@ -191,7 +191,7 @@ int first_peer(RunConfig config, const Settings& settings) {
                          " peers (--peers sets the number, Ctrl-C gives up)");
   };
   if (!peer.transport().gather(plan)) {
-    std::filesystem::remove_all(run.path());  // nothing was trained
+    discard_run(run);
     return 128 + stop_signal();
   }
   return train(peer, run, PeerId(0), addresses);

@@ -23,12 +23,14 @@ const std::vector<Command>& command_table();
 // Everything that main does: dispatch, errors as one line on stderr, exit code.
 int run_command_line(const std::vector<std::string>& args);
 
+int command_launch(const std::vector<std::string>& args);
 int command_sim(const std::vector<std::string>& args);
 int command_bench(const std::vector<std::string>& args);
 int command_config(const std::vector<std::string>& args);
 int command_data(const std::vector<std::string>& args);
 int command_doctor(const std::vector<std::string>& args);
 int command_help(const std::vector<std::string>& args);
+int command_train(const std::vector<std::string>& args);
 
 std::string overview_text();  // `hearsay --help`: commands and three examples, one screen
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 
 #include "kernels/core/errc.hpp"
@@ -24,6 +25,17 @@ RunDir begin_run(const Settings& settings, const RunConfig& config, const RunFac
     throw kernels::UsageError(fault.what());
   }
   return run;
+}
+
+void discard_run(const RunDir& run) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::remove_all(run.path(), ignored);
+  const fs::path parent = fs::path(run.path()).parent_path();
+  const fs::path latest = parent / "latest";
+  if (fs::is_symlink(latest, ignored) && fs::read_symlink(latest, ignored) == run.name())
+    fs::remove(latest, ignored);
+  if (parent.filename() == "runs") fs::remove(parent, ignored);  // only when it is empty
 }
 
 int finish_pool(const RunDir& run, const RunConfig& config, const PoolEnding& ending) {

@@ -15,6 +15,9 @@ namespace hearsay::runtime {
 // leaves nothing behind.
 RunDir begin_run(const Settings& settings, const RunConfig& config, const RunFacts& facts);
 
+// Takes the directory away again, with `latest` if it points there: nothing was trained.
+void discard_run(const RunDir& run);
+
 // Returns the exit code of the pool's verdict. Prints the closing block, or with --json the result,
 // on stdout, and one line on stderr when the verdict is not ok.
 int finish_pool(const RunDir& run, const RunConfig& config, const PoolEnding& ending);

@@ -9,6 +9,6 @@ void catch_stop_signals();
 // SIGUSR1 (Slurm's early warning): checkpoint and go on.
 void catch_checkpoint_signal();
 bool take_checkpoint_request();  // true once for every signal that came
-int stop_signal();  // 0, SIGINT or SIGTERM: the first one that came
+int stop_signal();               // 0, SIGINT or SIGTERM: the first one that came
 
 }  // namespace hearsay::runtime

@@ -68,7 +68,7 @@ class Ring {
       } else if (std::holds_alternative<gossip::action::ApplyGradient>(action)) {
         reduced_ = true;
       } else if (const auto* record = std::get_if<gossip::action::Record>(&action)) {
-        if (record->event.name() == std::string_view("fault.seen"))
+        if (record->event.name == "fault.seen")
           throw kernels::Fault(kernels::ExitCode::check_failed, "bench net: the ring is broken");
       }
     }

@@ -220,7 +220,7 @@ constexpr std::array kOptions{
            .default_text = "127.0.0.1:0",
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
-           .help = "own address for other peers; port 0: any free",
+           .help = "own address for peers; port 0: any free",
            .detail = "HOST:PORT or [IPv6]:PORT. The first peer by hand prints the line with which "
                      "others join.",
            .group = "network",

@@ -22,11 +22,11 @@ struct PeerView {
 
 // What belongs to no single peer.
 struct PoolNow {
-  double wall_s = 0.0;                  // since the watcher began
-  std::uint32_t live = 0;               // neither lost nor given up; those that ended well count
-  std::optional<double> target;         // value that --target asks for
-  double target_best = 0.0;             // best mean so far
-  std::optional<double> target_now;     // newest mean, once every live peer has evaluated
+  double wall_s = 0.0;               // since the watcher began
+  std::uint32_t live = 0;            // neither lost nor given up; those that ended well count
+  std::optional<double> target;      // value that --target asks for
+  double target_best = 0.0;          // best mean so far
+  std::optional<double> target_now;  // newest mean, once every live peer has evaluated
 };
 
 class PoolDisplay {

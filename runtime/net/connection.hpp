@@ -56,6 +56,7 @@ class Connection {
     bool ok() const noexcept { return why.empty() && !ended; }
   };
 
+  void limit_buffers(int bytes);  // of the system; a connected socket only
   boost::asio::awaitable<Status> connect(const Endpoint& address);
   boost::asio::awaitable<Status> read_header(wire::Header& out);
   // A part of the body; adds to the sum that read_trailer() compares.

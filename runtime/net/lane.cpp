@@ -135,9 +135,20 @@ void Transport::Lane::enqueue(gossip::Frame frame) {
 
 void Transport::Lane::drop_queue(Link& link) {
   meter_.frames_dropped += link.queue.size();
+  left_unsent_ |= draining_ && !link.queue.empty();
   link.queue.clear();
   link.weights_waiting = 0;
   link.dropping = false;
+}
+
+// False for an earlier start of the peer than the last one known. A later one ends what is open: it
+// belongs to a process that is gone.
+bool Transport::Lane::note_start(Link& link, std::uint64_t incarnation) {
+  if (incarnation < link.incarnation) return false;
+  if (std::exchange(link.incarnation, incarnation) < incarnation) {
+    for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
+  }
+  return true;
 }
 
 void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
@@ -158,6 +169,7 @@ void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const st
                            bool departed) {
   connection->close(why);
   std::erase(link.open, connection);
+  if (link.dialled_in == connection) link.dialled_in = nullptr;
   if (!link.open.empty()) {
     link.open.front()->wake().cancel();  // sends from now on
   } else if (!link.dialling && (!departed || !link.queue.empty())) {
@@ -182,7 +194,18 @@ bool Transport::Lane::drain(std::chrono::nanoseconds at_most) {
   }
   io_.stop();
   thread_.join();
-  return clean;
+  close_all();
+  return clean && !left_unsent_;
+}
+
+// The io lane has ended; its coroutines stay suspended until the lane is destroyed.
+void Transport::Lane::close_all() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  for (const auto& [connection, since] : handshaking_) connection->close("this peer has left");
+  for (const Link& link : links_) {
+    for (const ConnectionRef& connection : link.open) connection->close("this peer has left");
+  }
 }
 
 void Transport::Lane::begin_drain() {

@@ -45,6 +45,7 @@ class Transport::Lane {
     std::deque<gossip::Frame> queue;
     std::size_t weights_waiting = 0;
     std::vector<ConnectionRef> open;  // the first one sends
+    ConnectionRef dialled_in;         // of those, the one that the peer has made
     bool dialling = false, dropping = false;
     std::uint64_t incarnation = 0;
     Time redial_at{};
@@ -69,6 +70,7 @@ class Transport::Lane {
                                                        const std::string& text);
   void spawn(Task task);
   void enqueue(gossip::Frame frame);
+  bool note_start(Link& link, std::uint64_t incarnation);
   void opened(Link& link, const ConnectionRef& connection);
   void lost(Link& link, const ConnectionRef& connection, const std::string& why, bool departed);
   void unreachable(Link& link, const std::string& why);
@@ -76,6 +78,7 @@ class Transport::Lane {
   void stranger(const Connection& connection, const std::string& why);
   void note_cpu_time();  // of this thread, into the meter
   void begin_drain();
+  void close_all();
   void check_drained();
 
   TransportOptions options_;
@@ -88,8 +91,9 @@ class Transport::Lane {
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when
+  std::size_t half_open_ = 0;                  // of those, the accepted ones
   std::uint64_t strangers_told_ = 0;
-  bool draining_ = false;
+  bool draining_ = false, left_unsent_ = false;
   MeterCounters meter_;
 
   std::mutex mutex_;  // of drained_

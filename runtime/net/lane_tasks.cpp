@@ -43,7 +43,7 @@ Transport::Lane::Task Transport::Lane::accept_loop() {
       co_await pause.async_wait(kToken);
       continue;
     }
-    if (handshaking_.size() >= limits::kHalfOpenConnections) continue;  // closes it
+    if (half_open_ >= limits::kHalfOpenConnections) continue;  // closes it
     spawn(welcome(std::make_shared<Connection>(std::move(socket), meter_)));
   }
 }
@@ -71,6 +71,7 @@ asio::awaitable<Status> Transport::Lane::send_text(Connection& connection, wire:
 // The accepting side: nothing is sent before the other has said who it is.
 Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   handshaking_.emplace(connection, Connection::Clock::now());
+  ++half_open_;
   wire::Header header;
   std::string text, why;
   Status status = co_await connection->read_header(header);
@@ -81,7 +82,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   if (status.ok()) {
     hello = decode_hello(text);
     why = hello ? find_fault(self_, *hello) : "a hello that cannot be read";
-    if (why.empty() && hello->incarnation < links_[hello->peer.value].incarnation)
+    if (why.empty() && !note_start(links_[hello->peer.value], hello->incarnation))
       why = "an earlier start of " + gossip::peer_name(hello->peer);
     if (draining_) why = "leaving";
     // No ?: around co_await: g++ 12 then destroys the result of the arm that was not taken.
@@ -92,6 +93,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     }
   }
   handshaking_.erase(connection);
+  --half_open_;
   if (!status.ok() || !why.empty() || draining_) {
     if (!connection->is_open()) why = connection->closed_because();
     stranger(*connection, why.empty() ? ended_text(status) : why);
@@ -100,10 +102,9 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     co_return;
   }
   Link& link = links_[hello->peer.value];
-  if (hello->incarnation > link.incarnation) {  // what is open belongs to a process that is gone
-    link.incarnation = hello->incarnation;
-    for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
-  }
+  // A peer dials only when it has nothing open: of two that it made, the first is lost.
+  if (const ConnectionRef earlier = std::exchange(link.dialled_in, connection))
+    earlier->close("dialled again");
   opened(link, connection);
   co_await read_frames(link, connection);
 }
@@ -111,6 +112,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
 // The dialling side, up to an open connection.
 asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& connection) {
   Status status = co_await connection.connect(link.address);
+  if (options_.socket_buffer_bytes > 0) connection.limit_buffers(options_.socket_buffer_bytes);
   if (status.ok()) status = co_await send_text(connection, wire::Kind::hello, hello_);
   wire::Header header;
   std::string text;
@@ -124,7 +126,10 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
     co_return Status("no welcome from " + link.address.text());
   if (hello->peer != link.peer)
     co_return Status(link.address.text() + " is " + gossip::peer_name(hello->peer));
-  co_return Status(find_fault(self_, *hello));
+  std::string fault = find_fault(self_, *hello);
+  if (fault.empty() && !note_start(link, hello->incarnation))
+    fault = "an earlier start of " + gossip::peer_name(link.peer);
+  co_return Status(fault);
 }
 
 Transport::Lane::Task Transport::Lane::dial(Link& link) {

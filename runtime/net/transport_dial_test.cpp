@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many dials at the same instant: whoever wins, every frame arrives once and in order.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -45,27 +46,28 @@ TEST_CASE("two that dial each other at the same instant lose nothing, 1,000 time
   CHECK(both_dialled > rounds / 20);  // or the test tests nothing
 }
 
-TEST_CASE("two that lose each other and dial at the same instant go on in order") {
+TEST_CASE("two that lose each other again and again go on, in order and without doubles") {
   const auto pool = start_pool(2, 16);
   std::uint64_t seq = 0;
-  for (std::uint64_t round = 1; round <= 100; ++round) {
+  for (int round = 0; round < 200; ++round) {
     CAPTURE(round);
-    const std::size_t downs[2] = {pool[0]->seen.down_count(), pool[1]->seen.down_count()};
-    for (int i = 0; i < 4; ++i, ++seq) {
-      pool[0]->ping(1, seq);
-      pool[1]->ping(0, seq);
-    }
-    REQUIRE(eventually(
-        [&] { return pool[0]->seen.frame_count() == seq && pool[1]->seen.frame_count() == seq; }));
-    // A frame that names the wrong sender ends the connections that it comes on.
-    pool[0]->transport.send(frame_of(FrameKind::ping, 1, 1, 0));
-    pool[1]->transport.send(frame_of(FrameKind::ping, 0, 0, 0));
+    const std::size_t before[2] = {pool[0]->seen.frame_count(), pool[1]->seen.frame_count()};
     REQUIRE(eventually([&] {
-      return pool[0]->seen.down_count() > downs[0] && pool[1]->seen.down_count() > downs[1];
+      for (std::uint32_t i = 0; i < 2; ++i) pool[i]->ping(1 - i, seq);
+      ++seq;
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      return pool[0]->seen.frame_count() > before[0] && pool[1]->seen.frame_count() > before[1];
     }));
+    // A frame that names the wrong sender ends the connection that it comes on.
+    for (std::uint32_t i = 0; i < 2; ++i)
+      pool[i]->transport.send(frame_of(FrameKind::ping, 1 - i, 1 - i, 0));
   }
-  for (std::uint32_t i = 0; i < 2; ++i)
-    CHECK(seqs_from(pool[i]->seen.frames(), 1 - i) == counted(0, seq));
+  CHECK(pool[0]->transport.meter().dials + pool[1]->transport.meter().dials > 100);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const auto seqs = seqs_from(pool[i]->seen.frames(), 1 - i);
+    CHECK(std::is_sorted(seqs.begin(), seqs.end()));
+    CHECK(std::adjacent_find(seqs.begin(), seqs.end()) == seqs.end());
+  }
 }
 
 TEST_CASE("three in a ring dial at the same instant and all have their frames") {

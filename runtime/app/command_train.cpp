@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// hearsay train: be one peer. Under `hearsay launch` or a supervisor everything comes over the
+// control channel; under mpirun this process becomes the supervisor; otherwise a person has started
+// it, as the first peer (--listen) or to join one (--join).
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include <poll.h>
+
+#include "gossip/event.hpp"
+#include "kernels/core/errc.hpp"
+#include "runtime/app/by_hand.hpp"
+#include "runtime/app/catalog.hpp"
+#include "runtime/app/command.hpp"
+#include "runtime/app/launcher.hpp"
+#include "runtime/app/run_header.hpp"
+#include "runtime/app/signals.hpp"
+#include "runtime/app/version.hpp"
+#include "runtime/config/config.hpp"
+#include "runtime/host/live_peer.hpp"
+#include "runtime/launch/control.hpp"
+#include "runtime/launch/supervise.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using kernels::ExitCode;
+using kernels::UsageError;
+
+std::uint64_t variable_as_count(const char* name) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) throw UsageError(std::string(name) + " is not set by the launcher");
+  return parse_count(name, text);
+}
+
+// The watcher's next order; empty when it has died or this process was told to stop.
+std::optional<control::Start> wait_for_start(ControlChannel& channel) {
+  while (stop_signal() == 0 && !channel.closed()) {
+    pollfd ready{channel.fd(), POLLIN, 0};
+    if (::poll(&ready, 1, -1) < 0 && errno != EINTR) break;
+    for (const std::string& line : channel.receive()) {
+      const auto order = control::decode_to_peer(line);
+      if (!order) continue;
+      if (const auto* start = std::get_if<control::Start>(&*order)) return *start;
+      if (std::holds_alternative<control::Stop>(*order)) return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+void obey(ControlChannel& channel, LiveOrders& orders) {
+  for (const std::string& line : channel.receive()) {
+    const auto order = control::decode_to_peer(line);
+    if (!order) continue;
+    if (const auto* stop = std::get_if<control::Stop>(&*order)) orders.stop = stop->reason;
+    if (const auto* slow = std::get_if<control::Slow>(&*order)) orders.slow_factor = slow->factor;
+    if (const auto* drop = std::get_if<control::Drop>(&*order)) orders.drop_share = drop->share;
+  }
+  channel.flush();
+  if (stop_signal() != 0) orders.stop = "interrupted";
+  if (channel.closed() && !orders.stop) orders.stop = "its watcher died";
+}
+
+int exit_code_of(const PeerResult& result) {
+  if (stop_signal() != 0) return 128 + stop_signal();
+  return static_cast<int>(result.alive ? ExitCode::ok : ExitCode::check_failed);
+}
+
+// A peer whose watcher says when to start, and hears how it goes.
+int run_watched(RunConfig config, ControlChannel channel, const std::string& launcher) {
+  const auto id = variable_as_count("HEARSAY_PEER");
+  config.peers = static_cast<std::uint32_t>(variable_as_count("HEARSAY_PEERS"));
+  if (id >= config.peers) throw UsageError("HEARSAY_PEER is not below HEARSAY_PEERS");
+  const kernels::PeerId self(static_cast<std::uint32_t>(id));
+  LivePeer peer(config, self, PeerSocket(parse_endpoint("--listen", config.listen)));
+  channel.send(control::encode(control::FromPeer(control::Ready{peer.listening().text()})));
+  channel.flush();
+  const auto start = wait_for_start(channel);
+  if (!start) return stop_signal() != 0 ? 128 + stop_signal() : static_cast<int>(ExitCode::usage);
+  std::vector<Endpoint> addresses;
+  for (const std::string& text : start->peers) addresses.push_back(parse_endpoint("start", text));
+  if (addresses.size() != config.peers) throw UsageError("the watcher named too few peers");
+
+  LivePeer::Outside outside;
+  outside.poll = [&](LiveOrders& orders) { obey(channel, orders); };
+  outside.status = [&](const PeerStatus& status) {
+    channel.send(control::encode(control::FromPeer(status)), true);
+  };
+  outside.notice = [&](const std::string& text) {
+    channel.send(control::encode(control::FromPeer(control::Notice{text})));
+  };
+  outside.checkpoint_asked = take_checkpoint_request;
+  const RunDir run = RunDir::open(start->run);
+  const PeerResult result = peer.run(
+      run, addresses, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
+      version_number(), outside);
+  channel.send(control::encode(control::FromPeer(control::Ended{result.reason, result.alive})));
+  channel.flush();
+  if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";
+  return exit_code_of(result);
+}
+
+std::optional<ControlChannel> inherited_channel() {
+  const char* const text = std::getenv("HEARSAY_CONTROL_FD");
+  if (text == nullptr) return std::nullopt;
+  const auto fd = static_cast<int>(parse_count("HEARSAY_CONTROL_FD", text));
+  unsetenv("HEARSAY_CONTROL_FD");
+  return ControlChannel(fd);
+}
+
+}  // namespace
+
+int command_train(const std::vector<std::string>& args) {
+  const CommandSyntax& syntax = train_syntax();
+  const Arguments arguments = parse_arguments(syntax, args);
+  if (const auto help = help_text(syntax, arguments)) {
+    std::cout << *help;
+    return 0;
+  }
+  const Settings settings = merge_settings(arguments, process_environment());
+  RunConfig config = typed_config(settings);
+  with_origins(settings, [&] {
+    check_names(config);
+    build_pool_plan(config);
+  });
+  std::signal(SIGPIPE, SIG_IGN);
+  const Launcher launcher = detect_launcher(process_environment());
+  if (auto channel = inherited_channel()) {
+    catch_stop_signals();
+    catch_checkpoint_signal();
+    return run_watched(std::move(config), std::move(*channel), launcher.name);
+  }
+  if (launcher.name == "openmpi" || launcher.name == "pmix")
+    return supervise_under_mpi(args, settings, config);
+  if (launcher.name != "single") {
+    throw UsageError("hearsay train under " + launcher.name +
+                     " is not there yet; use mpirun -n N hearsay train, or hearsay launch -n N");
+  }
+  return train_by_hand(config, settings);
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launch/pool_watch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "kernels/core/errc.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+using State = PeerStatus::State;
+
+constexpr auto kTick = 100ms;
+constexpr auto kShow = 250ms;
+constexpr auto kSayWaiting = 5s;
+constexpr auto kStopBudget = 10s;    // from a stop to SIGKILL
+constexpr auto kSettleBudget = 10s;  // from the first end, when all have trained, to a stop
+constexpr auto kEndBudget = 3s;      // from SIGTERM to SIGKILL when a start failed
+constexpr double kTargetCheckEpochs = 0.25;
+
+gossip::Time run_clock(double seconds) {
+  return gossip::Time(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+std::vector<Fault> parse_live_faults(const RunConfig& config) {
+  std::vector<Fault> faults = parse_faults(config.chaos, config.peers, config.seed);
+  for (const Fault& fault : faults) {
+    if (fault.kind == Fault::Kind::partition)
+      throw kernels::UsageError("--chaos: " + fault.text + ": partition works in hearsay sim only");
+    if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
+      throw kernels::UsageError("--chaos: " + fault.text + ": a process cannot be made faster");
+  }
+  return faults;
+}
+
+PoolWatch::PoolWatch(const RunConfig& config, std::vector<std::unique_ptr<WatchedPeer>> peers,
+                     PoolDisplay& display, std::function<int()> stop_signal)
+    : config_(config),
+      display_(display),
+      stop_signal_(std::move(stop_signal)),
+      faults_(parse_live_faults(config), config.peers, config.seed),
+      begun_(Clock::now()),
+      stalled_(peers.size(), false) {
+  for (auto& process : peers) {
+    Watched peer;
+    peer.view.name = process->name();
+    peer.view.pid = process->pid();
+    peer.process = std::move(process);
+    peers_.push_back(std::move(peer));
+  }
+  if (config.target) now_.target = config.target->value;
+}
+
+void PoolWatch::poll_once() {
+  std::vector<pollfd> descriptors;
+  for (const Watched& peer : peers_) peer.process->add_descriptors(descriptors);
+  ::poll(descriptors.data(), descriptors.size(), static_cast<int>(kTick / 1ms));
+  for (Watched& peer : peers_) take_messages(peer);
+}
+
+void PoolWatch::take_messages(Watched& peer) {
+  for (const control::FromPeer& message : peer.process->receive()) {
+    if (const auto* ready = std::get_if<control::Ready>(&message)) {
+      peer.address = ready->address;
+    } else if (const auto* status = std::get_if<PeerStatus>(&message)) {
+      peer.view.status = *status;
+      const auto began = Clock::now() - std::chrono::duration_cast<Clock::duration>(
+                                            std::chrono::duration<double>(status->clock_s));
+      if (!trained_since_ || began < *trained_since_) trained_since_ = began;
+    } else if (const auto* notice = std::get_if<control::Notice>(&message)) {
+      display_.notice(notice->text);
+    } else if (const auto* ended = std::get_if<control::Ended>(&message)) {
+      peer.told_end = true;
+      peer.view.ended = ended->reason;
+      peer.view.status.state = ended->alive ? State::ended : State::lost;
+      if (!ended->alive) display_.notice(peer.view.name + " ended: " + ended->reason);
+    }
+  }
+  if (peer.process->exit() && !peer.exit_seen) see_exit(peer);
+}
+
+void PoolWatch::see_exit(Watched& peer) {
+  peer.exit_seen = true;
+  const PeerExit& exit = *peer.process->exit();
+  const bool told_to = exit.code == 128 + SIGINT || exit.code == 128 + SIGTERM;
+  const bool well = exit.signal == 0 && (peer.told_end || exit.code == 0 || told_to);
+  if (well) {
+    if (peer.view.ended.empty()) peer.view.ended = told_to ? "interrupted" : "ended";
+    if (peer.view.status.state != State::lost) peer.view.status.state = State::ended;
+    return;
+  }
+  peer.view.status.state = State::lost;
+  peer.view.ended = exit.text;
+  deaths_.push_back({wall_s(), peer.view.name, peer.process->host(), exit.text});
+  if (!killed_all_)
+    display_.notice(peer.view.name + " " + exit.text + "; " + std::to_string(live()) + " go on");
+}
+
+std::optional<PoolWatch::NotReady> PoolWatch::gather() {
+  Clock::time_point said = begun_;
+  for (;;) {
+    poll_once();
+    if (auto failure = first_that_ended()) {
+      end_all();
+      return failure;
+    }
+    if (const int number = stop_signal_()) {
+      end_all();
+      return NotReady{128 + number, ""};
+    }
+    std::string missing;
+    for (const Watched& peer : peers_) {
+      if (peer.address.empty()) missing += " " + peer.view.name;
+    }
+    if (missing.empty()) return std::nullopt;
+    if (Clock::now() - said > kSayWaiting) {
+      said = Clock::now();
+      display_.notice("waiting for" + missing + " to load data and listen");
+    }
+  }
+}
+
+std::optional<PoolWatch::NotReady> PoolWatch::first_that_ended() {
+  for (const Watched& peer : peers_) {
+    if (!peer.process->exit()) continue;
+    const PeerExit& exit = *peer.process->exit();
+    std::string line = peer.process->last_stderr_line();
+    if (line.starts_with("hearsay: ")) line = line.substr(9);
+    const bool its_own_code = exit.signal == 0 && (exit.code == 2 || exit.code == 4);
+    return NotReady{its_own_code ? exit.code : static_cast<int>(kernels::ExitCode::usage),
+                    peer.view.name + " could not start: " + (line.empty() ? exit.text : line)};
+  }
+  return std::nullopt;
+}
+
+void PoolWatch::end_all() {
+  killed_all_ = true;
+  signal_all(SIGTERM);
+  const auto begin = Clock::now();
+  while (running() && Clock::now() - begin < kEndBudget) poll_once();
+  signal_all(SIGKILL);
+  while (running()) poll_once();
+}
+
+PoolEnding PoolWatch::watch(const std::string& run) {
+  control::Start start{run, {}};
+  for (const Watched& peer : peers_) start.peers.push_back(peer.address);
+  send_all(start);
+  while (running()) {
+    poll_once();
+    carry_out_faults();
+    check_target();
+    check_ends();
+    show(false);
+  }
+  show(true);
+  return ending();
+}
+
+void PoolWatch::send_all(const control::ToPeer& order) {
+  for (Watched& peer : peers_) peer.process->send(order);
+}
+
+void PoolWatch::signal_all(int number) {
+  for (Watched& peer : peers_) peer.process->signal(number);
+}
+
+bool PoolWatch::running() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const Watched& peer) { return !peer.process->exit(); });
+}
+
+std::uint32_t PoolWatch::live() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(peers_.begin(), peers_.end(),
+                    [](const Watched& peer) { return peer.view.status.state != State::lost; }));
+}
+
+double PoolWatch::mean_progress() const {
+  double sum = 0.0;
+  for (const Watched& peer : peers_) {
+    if (peer.view.status.state != State::lost)
+      sum += peer.told_end ? 1.0 : std::min(1.0, peer.view.status.progress);
+  }
+  return live() > 0 ? sum / live() : 1.0;
+}
+
+double PoolWatch::since_start_s() const {
+  if (!trained_since_) return 0.0;
+  return std::chrono::duration<double>(Clock::now() - *trained_since_).count();
+}
+
+void PoolWatch::carry_out_faults() {
+  if (!trained_since_) return;
+  for (const auto& change : faults_.advance(mean_progress(), run_clock(since_start_s())))
+    apply(change);
+}
+
+void PoolWatch::apply(const FaultSchedule::Change& change) {
+  const Fault& fault = *change.fault;
+  if (fault.kind == Fault::Kind::drop) send_all(control::Drop{fault.share});
+  for (const kernels::PeerId id : fault.peers) {
+    Watched& peer = peers_[id.value];
+    if (change.begins && (peer.process->exit() || peer.told_end)) {
+      missed_faults_.push_back(fault.text);
+      continue;
+    }
+    switch (fault.kind) {
+      case Fault::Kind::kill: peer.process->signal(SIGKILL); break;
+      case Fault::Kind::slow: peer.process->send(control::Slow{fault.factor}); break;
+      case Fault::Kind::stall:
+        stalled_[id.value] = change.begins;
+        peer.process->signal(change.begins ? SIGSTOP : SIGCONT);
+        display_.notice(peer.view.name + (change.begins ? " stalled" : " goes on") + " (" +
+                        fault.text + ")");
+        break;
+      default: break;
+    }
+  }
+}
+
+// The mean over live peers of their newest evaluations, once each has one.
+void PoolWatch::check_target() {
+  if (!config_.target || target_reached_s_ || stopped_at_) return;
+  if (mean_progress() * config_.epochs < next_target_check_) return;
+  double sum = 0.0;
+  for (const Watched& peer : peers_) {
+    if (peer.view.status.state == State::lost) continue;
+    if (peer.view.status.accuracy < 0.0) return;
+    sum += peer.view.status.accuracy;
+  }
+  if (live() == 0) return;
+  next_target_check_ += kTargetCheckEpochs;
+  now_.target_now = sum / live();
+  now_.target_best = std::max(now_.target_best, *now_.target_now);
+  if (*now_.target_now < config_.target->value) return;
+  target_reached_s_ = since_start_s();
+  stop("target reached");
+}
+
+// Everything that may end the run before the peers do, and what ends peers that don't.
+void PoolWatch::check_ends() {
+  if (config_.time_s && since_start_s() >= *config_.time_s) stop("time");
+  if (stop_signal_() != 0) stop("interrupted");
+  const auto now = Clock::now();
+  const bool someone_ended =
+      std::any_of(peers_.begin(), peers_.end(), [](const Watched& peer) { return peer.told_end; });
+  if (!someone_ended || !all_have_trained()) settled_since_.reset();
+  if (someone_ended && all_have_trained() && !settled_since_) settled_since_ = now;
+  if (settled_since_ && now - *settled_since_ > kSettleBudget) stop("stopped");
+  if (!stopped_at_ || killed_all_ || now - *stopped_at_ < kStopBudget) return;
+  killed_all_ = true;
+  signal_all(SIGKILL);
+}
+
+bool PoolWatch::all_have_trained() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](const Watched& peer) {
+    return peer.process->exit() || peer.told_end || peer.view.status.progress >= 1.0;
+  });
+}
+
+void PoolWatch::stop(const std::string& reason) {
+  if (stopped_at_) return;
+  stopped_at_ = Clock::now();
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (stalled_[i]) peers_[i].process->signal(SIGCONT);  // the frozen cannot stop
+  }
+  send_all(control::Stop{reason});
+}
+
+void PoolWatch::show(bool now) {
+  if (!now && Clock::now() - shown_ < kShow) return;
+  shown_ = Clock::now();
+  now_.wall_s = since_start_s();
+  now_.live = live();
+  display_.update_pool(now_);
+  std::vector<PeerView> views;
+  for (const Watched& peer : peers_) views.push_back(peer.view);
+  display_.update(views);
+}
+
+PoolEnding PoolWatch::ending() const {
+  PoolEnding ending;
+  ending.wall_s = since_start_s();
+  ending.signal = stop_signal_();
+  ending.target_reached_s = target_reached_s_;
+  ending.target_best = now_.target_best;
+  ending.faults_never_fired = faults_.never_fired();
+  ending.faults_never_fired.insert(ending.faults_never_fired.end(), missed_faults_.begin(),
+                                   missed_faults_.end());
+  for (const Watched& peer : peers_) {
+    PeerEnding each;
+    each.name = peer.view.name;
+    const auto died = std::find_if(deaths_.begin(), deaths_.end(), [&](const PeerDeath& death) {
+      return death.peer == peer.view.name;
+    });
+    if (died != deaths_.end()) each.how = died->how;
+    if (peer.view.status.state != State::starting) each.last = peer.view.status;
+    ending.peers.push_back(std::move(each));
+  }
+  return ending;
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches the peers of a live pool from start to end: lets them begin when all are ready, shows how
+// it goes, carries out --chaos, --target and --time, passes a stop on, and ends what does not end
+// by itself. A peer that dies is an event, not an error; the verdict is made by others, from the
+// ending. Lane: the caller's thread, one poll loop; nothing here waits longer than kTick.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/config/run_config.hpp"
+#include "runtime/launch/collect.hpp"
+#include "runtime/launch/pool_display.hpp"
+#include "runtime/launch/watched_peer.hpp"
+#include "runtime/sim/faults.hpp"
+
+namespace hearsay::runtime {
+
+// Faults of a live pool. Throws UsageError for those that only a simulation can do.
+std::vector<Fault> parse_live_faults(const RunConfig& config);
+
+// A peer that did not end well.
+struct PeerDeath {
+  double at_s = 0.0;  // since the watcher began
+  std::string peer, host, how;
+};
+
+class PoolWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // `stop_signal`: 0, or the signal that this process got. `peers` in id order.
+  PoolWatch(const RunConfig& config, std::vector<std::unique_ptr<WatchedPeer>> peers,
+            PoolDisplay& display, std::function<int()> stop_signal);
+
+  struct NotReady {  // a peer could not begin, so nobody did
+    int exit_code = 0;
+    std::string line;  // for people; empty when a signal ended the waiting
+  };
+  // Until every peer listens. On failure all others have been ended.
+  std::optional<NotReady> gather();
+  // Lets them begin and returns when no process is left.
+  PoolEnding watch(const std::string& run);
+  const std::vector<PeerDeath>& deaths() const noexcept { return deaths_; }  // in order of time
+
+ private:
+  struct Watched {
+    std::unique_ptr<WatchedPeer> process;
+    std::string address;  // once it is ready
+    PeerView view;
+    bool told_end = false, exit_seen = false;
+  };
+
+  void poll_once();
+  void take_messages(Watched& peer);
+  void see_exit(Watched& peer);
+  std::optional<NotReady> first_that_ended();
+  void end_all();
+  void send_all(const control::ToPeer& order);
+  void signal_all(int number);
+  void carry_out_faults();
+  void apply(const FaultSchedule::Change& change);
+  void check_target();
+  void check_ends();
+  void stop(const std::string& reason);
+  void show(bool now);
+  bool running() const;
+  bool all_have_trained() const;
+  double mean_progress() const;
+  double since_start_s() const;  // since the first mini-batch of any peer
+  double wall_s() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
+  std::uint32_t live() const;
+  PoolEnding ending() const;
+
+  RunConfig config_;
+  std::vector<Watched> peers_;
+  PoolDisplay& display_;
+  std::function<int()> stop_signal_;
+  FaultSchedule faults_;
+  Clock::time_point begun_, shown_{};
+  std::optional<Clock::time_point> trained_since_, stopped_at_, settled_since_;
+  std::vector<PeerDeath> deaths_;
+  std::vector<std::string> missed_faults_;  // whose peer had ended before
+  std::vector<bool> stalled_;
+  double next_target_check_ = 0.25;  // epochs of mean progress
+  PoolNow now_;
+  std::optional<double> target_reached_s_;
+  bool killed_all_ = false;
+};
+
+}  // namespace hearsay::runtime

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay bench: train (samples per second, share of sgemm) and mix (contraction against theory).
+// hearsay bench: train (samples per second, share of sgemm), mix (contraction against theory) and
+// net (what the transport carries between processes).
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <sstream>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +16,9 @@
 #include "runtime/app/machine.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/bench/bench_mix.hpp"
+#include "runtime/bench/bench_net.hpp"
 #include "runtime/bench/bench_train.hpp"
+#include "runtime/bench/net_workload.hpp"
 #include "runtime/config/config.hpp"
 
 namespace hearsay::runtime {
@@ -24,6 +28,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kContractionTolerance = 0.03;
 constexpr double kMassTolerance = 1e-6;
+constexpr double kMostNetValues = 5e8;  // 2 GB a model
+
+std::vector<std::string> comma_parts(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
+}
 
 template <typename... Values>
 void print(const char* pattern, Values... values) {
@@ -168,11 +180,138 @@ int mix(const std::vector<std::string>& args) {
   return right ? 0 : 1;
 }
 
+// "1e4,2.5e7": whole numbers from `least` on.
+std::vector<std::size_t> parse_sizes(const std::string& text, std::size_t least) {
+  std::vector<std::size_t> sizes;
+  for (const std::string& part : comma_parts(text)) {
+    const double size = parse_number("--sizes", part);
+    if (size != std::floor(size) || size < static_cast<double>(least) || size > kMostNetValues) {
+      throw kernels::UsageError("--sizes: " + part + " is no number of values from " +
+                                std::to_string(least) + " to 5e8");
+    }
+    sizes.push_back(static_cast<std::size_t>(size));
+  }
+  return sizes;
+}
+
+CommandSyntax net_syntax() {
+  CommandSyntax syntax = bench_syntax(
+      "bench net", "frames between processes of this machine, over loopback TCP, values checked");
+  syntax.own = {Option{.name = "op",
+                       .default_text = "latency,swap,stream",
+                       .placeholder = "LIST",
+                       .help = "out of latency, swap, stream, allreduce",
+                       .group = "bench"},
+                Option{.name = "sizes",
+                       .placeholder = "LIST",
+                       .help = "values of a model: 1e4,1e5,1e6,2.5e7; allreduce: 235146,1e6",
+                       .group = "bench"},
+                Option{.name = "processes",
+                       .default_text = "4",
+                       .kind = ValueKind::count,
+                       .placeholder = "N",
+                       .help = "of an allreduce, 2 to 16; the others take two",
+                       .group = "bench"}};
+  syntax.examples = {"hearsay bench net --op swap --sizes 2.5e7",
+                     "hearsay bench net --op allreduce --processes 4"};
+  return syntax;
+}
+
+Json row_json(const NetRow& row) {
+  Json j{{"op", row.op},
+         {"processes", row.processes},
+         {"n", row.values},
+         {"bytes", row.bytes},
+         {"samples", row.samples},
+         {"p50_us", row.p50_s * 1e6},
+         {"p99_us", row.p99_s * 1e6}};
+  j["per_s"] = row.per_s();
+  j["gb_per_s"] = row.gb_per_s();
+  j["wire_gb_per_s"] = row.wire_gb_per_s();
+  j["share_of_copy"] = row.values > 0 ? Json(row.share_of_copy()) : Json(nullptr);
+  j["wrong"] = row.wrong;
+  if (row.has_digest()) j["digest"] = row.digest.hex();
+  return j;
+}
+
+void print_row(const NetRow& row) {
+  const auto bytes = static_cast<double>(row.bytes);
+  print("   %-9s  %9u  %9zu  %8.2e  %8.1f  %8.1f  %8.1f  %5.2f  %9.2f  ", row.op.c_str(),
+        row.processes, row.values, bytes, row.p50_s * 1e6, row.p99_s * 1e6, row.per_s(),
+        row.gb_per_s(), row.wire_gb_per_s());
+  if (row.values > 0) {
+    print("%6.1f", 100.0 * row.share_of_copy());
+  } else {
+    print("%6s", "-");
+  }
+  print("  %5llu\n", static_cast<unsigned long long>(row.wrong));
+  std::cout.flush();
+}
+
+std::vector<std::function<NetRow()>> net_plan(const Arguments& arguments) {
+  const std::uint64_t processes =
+      parse_count("--processes", arguments.value("processes").value_or("4"));
+  if (processes < 2 || processes > net_workload::kMostProcesses)
+    throw kernels::UsageError("--processes: from 2 to 16");
+  std::vector<std::function<NetRow()>> plan;
+  for (const std::string& op : comma_parts(arguments.value("op").value_or("latency,swap,stream"))) {
+    const bool ring = op == "allreduce";
+    const auto sizes =
+        parse_sizes(arguments.value("sizes").value_or(ring ? "235146,1e6" : "1e4,1e5,1e6,2.5e7"),
+                    ring ? processes : 1);  // every process has a slice of its own
+    if (op == "latency") {
+      plan.emplace_back(bench_latency);
+    } else if (op != "swap" && op != "stream" && !ring) {
+      throw_unknown("op", op, {"latency", "swap", "stream", "allreduce"});
+    }
+    for (const std::size_t n : sizes) {
+      if (op == "swap") plan.emplace_back([n] { return bench_swap(n); });
+      if (op == "stream") plan.emplace_back([n] { return bench_stream(n); });
+      if (ring) {
+        plan.emplace_back(
+            [n, processes] { return bench_allreduce(n, static_cast<std::uint32_t>(processes)); });
+      }
+    }
+  }
+  return plan;
+}
+
+int net(const std::vector<std::string>& args) {
+  const CommandSyntax syntax = net_syntax();
+  const Arguments arguments = parse_arguments(syntax, args);
+  if (const auto help = help_text(syntax, arguments)) {
+    std::cout << *help;
+    return 0;
+  }
+  const bool as_json = wants_json(arguments);
+  const auto plan = net_plan(arguments);
+  Json json{{"header", header_json("net")}, {"rows", Json::array()}};
+  if (!as_json) {
+    print_header(json["header"],
+                 "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
+                 "process sends; swap copies,\n# sends and merges; copy_%: time of a memcpy of n "
+                 "values; every value checked");
+    print(
+        "#  op         processes          n     bytes    p50_us    p99_us     per_s   GB/s  "
+        "wire_GB/s  copy_%%  wrong\n");
+  }
+  std::uint64_t wrong = 0;
+  for (const auto& measure : plan) {
+    const NetRow row = measure();
+    wrong += row.wrong;
+    json["rows"].push_back(row_json(row));
+    if (!as_json) print_row(row);
+  }
+  if (as_json) std::cout << json.dump(2) << "\n";
+  return wrong == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int command_bench(const std::vector<std::string>& args) {
   static const std::vector<Verb> verbs{{"train", "training step against sgemm", train},
-                                       {"mix", "mixing against theory", mix}};
+                                       {"mix", "mixing against theory", mix},
+                                       {"net", "frames between processes", net}};
   return run_verb("bench", verbs, args);
 }
 

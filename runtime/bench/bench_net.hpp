@@ -21,13 +21,14 @@ namespace hearsay::runtime {
 struct NetRow {
   std::string op;
   std::uint32_t processes = 2;
-  std::size_t values = 0;                     // 0: a control frame
-  std::uint64_t bytes = 0, wire_bytes = 0;    // that one process sends per operation
+  std::size_t values = 0;                   // 0: a control frame
+  std::uint64_t bytes = 0, wire_bytes = 0;  // that one process sends per operation
   std::size_t samples = 0;
-  double p50_s = 0.0, p99_s = 0.0;            // of one operation; stream: of one frame
-  double copy_s = 0.0;                        // memcpy of as many bytes in this run; 0: none
-  std::uint64_t wrong = 0;                    // values that are not exactly what they must be
-  kernels::Digest digest;                     // of the last sample's results; swap and allreduce
+  double p50_s = 0.0, p99_s = 0.0;  // of one operation; stream: of one frame
+  double copy_s = 0.0;              // memcpy of as many bytes in this run; 0: none
+  std::uint64_t wrong = 0;          // values that are not exactly what they must be
+  kernels::Digest digest;           // of the last sample's results; swap and allreduce
+  bool has_digest() const { return op == "swap" || op == "allreduce"; }
   double per_s() const { return 1.0 / p50_s; }
   double gb_per_s() const { return static_cast<double>(bytes) / p50_s * 1e-9; }
   double wire_gb_per_s() const { return static_cast<double>(wire_bytes) / p50_s * 1e-9; }

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "kernels/core/errc.hpp"
 #include "runtime/bench/net_processes.hpp"
 #include "runtime/bench/net_workload.hpp"
-#include "kernels/core/errc.hpp"
 #include "tests/catch.hpp"
 
 using namespace hearsay::runtime;
@@ -17,8 +17,7 @@ TEST_CASE("two processes swap weights and both end in the middle") {
   std::vector<float> means(1001);
   const std::uint32_t last = net_workload::rounds_for(1001).total() - 1;
   for (std::size_t i = 0; i < means.size(); ++i) {
-    means[i] =
-        0.5f * (net_workload::value_of(0, last, i) + net_workload::value_of(1, last, i));
+    means[i] = 0.5f * (net_workload::value_of(0, last, i) + net_workload::value_of(1, last, i));
   }
   CHECK(row.digest == hearsay::kernels::digest(means));
 }

@@ -27,10 +27,7 @@ TransportOptions options_for(SnapshotPool& pool) {
 }  // namespace
 
 NetPeer::NetPeer(std::uint32_t self, std::uint32_t processes, std::size_t values)
-    : self_(self),
-      processes_(processes),
-      values_(values),
-      transport_(options_for(snapshots_)) {}
+    : self_(self), processes_(processes), values_(values), transport_(options_for(snapshots_)) {}
 
 void NetPeer::start(const std::vector<std::uint16_t>& ports) {
   Hello hello;
@@ -46,8 +43,7 @@ void NetPeer::start(const std::vector<std::uint16_t>& ports) {
 
 void NetPeer::finish() { transport_.drain(gossip::limits::kDrainTimeout); }
 
-void NetPeer::send(FrameKind kind, std::uint32_t to, std::uint64_t seq,
-                   merge::SnapshotRef values) {
+void NetPeer::send(FrameKind kind, std::uint32_t to, std::uint64_t seq, merge::SnapshotRef values) {
   gossip::Frame frame;
   frame.kind = kind;
   frame.from = PeerId(self_);

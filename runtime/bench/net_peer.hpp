@@ -42,8 +42,8 @@ class NetPeer {
   SnapshotPool snapshots_;
   Arrivals arrivals_;  // outlives the transport
   Transport transport_;
-  std::deque<gossip::Frame> frames_;             // arrived, not asked for yet
-  std::uint32_t called_ = 0, let_go_ = 0;        // meet(): pings here at 0, pongs elsewhere
+  std::deque<gossip::Frame> frames_;       // arrived, not asked for yet
+  std::uint32_t called_ = 0, let_go_ = 0;  // meet(): pings here at 0, pongs elsewhere
 };
 
 }  // namespace hearsay::runtime

@@ -117,8 +117,7 @@ class Others {
 
   std::vector<std::uint16_t> share_ports(std::uint16_t own) {
     std::vector<std::uint16_t> ports(1 + others_.size(), own);
-    for (std::size_t i = 0; i < others_.size(); ++i)
-      get(others_[i].fd, &ports[i + 1], sizeof own);
+    for (std::size_t i = 0; i < others_.size(); ++i) get(others_[i].fd, &ports[i + 1], sizeof own);
     for (const Other& other : others_) put(other.fd, ports.data(), ports.size() * sizeof own);
     return ports;
   }

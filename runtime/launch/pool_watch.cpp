@@ -74,7 +74,9 @@ void PoolWatch::take_messages(Watched& peer) {
                                             std::chrono::duration<double>(status->clock_s));
       if (!trained_since_ || began < *trained_since_) trained_since_ = began;
     } else if (const auto* notice = std::get_if<control::Notice>(&message)) {
-      display_.notice(notice->text);
+      // Several peers notice the same; the first one's words are shown.
+      const std::string news = notice->text.substr(0, notice->text.find(" ("));
+      if (told_.insert(news).second) display_.notice(notice->text);
     } else if (const auto* ended = std::get_if<control::Ended>(&message)) {
       peer.told_end = true;
       peer.view.ended = ended->reason;

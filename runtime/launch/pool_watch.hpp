@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,7 @@ class PoolWatch {
   std::vector<PeerDeath> deaths_;
   std::vector<std::string> missed_faults_;  // whose peer had ended before
   std::vector<bool> stalled_;
+  std::set<std::string> told_;  // "p03 lost"
   double next_target_check_ = 0.25;  // epochs of mean progress
   PoolNow now_;
   std::optional<double> target_reached_s_;

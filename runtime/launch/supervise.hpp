@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay train under mpirun: this process becomes a rank's supervisor and the peer its child, so
-// that a peer that dies does not end the pool. Chosen at link time: launch_mpi.cpp, or
-// launch_mpi_absent.cpp where the build found no MPI.
+// `hearsay train` as a rank of an MPI job: a small supervisor that starts the real peer before
+// MPI_Init, keeps MPI to itself and waits without spinning. mpirun ends a whole job when one of its
+// processes dies; it never sees peers, so a pool outlives them. Rank 0 watches the pool as
+// `hearsay launch` does, makes the run directory and the result; all ranks return its verdict, and
+// so does mpirun. MPI carries a few hundred bytes a rank twice a second; weights travel by TCP.
+// Lane: the one thread of the supervisor.
 #pragma once
 
 #include <string>
@@ -11,7 +14,7 @@
 
 namespace hearsay::runtime {
 
-// `args`: what follows `hearsay train`. Returns the pool's exit code, the same on every rank.
+// `args`: the words after `train`, which the peer gets too. Throws UsageError.
 int supervise_under_mpi(const std::vector<std::string>& args, const Settings& settings,
                         const RunConfig& config);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -67,9 +68,10 @@ asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address)
   co_return Status();
 }
 
-void Connection::limit_buffers(int bytes) {
+// Not the receive buffer: a window that shrinks after it was announced makes TCP wait for its probe
+// timer before every segment.
+void Connection::limit_send_buffer(int bytes) {
   error_code ignored;
-  socket_.set_option(asio::socket_base::receive_buffer_size(bytes), ignored);
   socket_.set_option(asio::socket_base::send_buffer_size(bytes), ignored);
 }
 

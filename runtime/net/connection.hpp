@@ -56,7 +56,7 @@ class Connection {
     bool ok() const noexcept { return why.empty() && !ended; }
   };
 
-  void limit_buffers(int bytes);  // of the system; a connected socket only
+  void limit_send_buffer(int bytes);  // of a connected socket
   boost::asio::awaitable<Status> connect(const Endpoint& address);
   boost::asio::awaitable<Status> read_header(wire::Header& out);
   // A part of the body; adds to the sum that read_trailer() compares.

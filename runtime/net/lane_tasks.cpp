@@ -112,7 +112,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
 // The dialling side, up to an open connection.
 asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& connection) {
   Status status = co_await connection.connect(link.address);
-  if (options_.socket_buffer_bytes > 0) connection.limit_buffers(options_.socket_buffer_bytes);
+  if (options_.socket_buffer_bytes > 0) connection.limit_send_buffer(options_.socket_buffer_bytes);
   if (status.ok()) status = co_await send_text(connection, wire::Kind::hello, hello_);
   wire::Header header;
   std::string text;

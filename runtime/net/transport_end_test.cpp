@@ -198,6 +198,7 @@ TEST_CASE("a process that is killed in mid-frame is a peer that is down, and the
   if (child == 0) {
     TestSocket victim = TestSocket::dial(address);
     victim.send(hello);
+    victim.receive();  // what is left unread would turn the end into a reset
     victim.send(std::span(frame).first(frame.size() * 2 / 5));
     for (;;) ::pause();
   }

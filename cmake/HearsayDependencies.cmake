@@ -4,7 +4,8 @@ find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS program_options)
-find_package(MPI COMPONENTS C)  # optional: only the peers of experiments use it
+# Optional: pools under mpirun, and the twins in experiments/peers.
+find_package(MPI COMPONENTS C)
 
 find_path(HEARSAY_CBLAS_INCLUDE cblas.h PATH_SUFFIXES x86_64-linux-gnu openblas-pthread openblas REQUIRED)
 find_library(HEARSAY_OPENBLAS openblas REQUIRED)

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Headers, votes and checksums: they survive encoding, damage is noticed, and lies are named.
 #include "gossip/wire/header.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "gossip/wire/crc32c.hpp"
 #include "kernels/core/rng.hpp"
@@ -140,6 +145,52 @@ TEST_CASE("a frame must be what this connection expects") {
   CHECK(has(chunk(1008, 3), "at most"));
   CHECK(has(chunk(1002, 3), "at most"));
   CHECK(has(chunk(1000, 4), "slice 4"));
+}
+
+TEST_CASE("the worked example of format.md is what the code writes") {
+  Frame reply;
+  reply.kind = FrameKind::reply;
+  reply.from = PeerId(1);
+  reply.to = PeerId(2);
+  reply.seq = 7;
+  reply.answers = 5;
+  reply.samples = 123'456;
+  reply.alpha = 0.5;
+  reply.end_game = true;
+  reply.votes = {{PeerId(3), 2}};
+  const auto snapshot = std::make_shared<merge::Snapshot>();
+  snapshot->values = kernels::Buffer<float>(2);
+  snapshot->values[0] = 1.0f;
+  snapshot->values[1] = -2.5f;
+  reply.values = snapshot;
+  const std::string_view shown =
+      "68 73 01 03 04 00 01 00 01 00 00 00 02 00 00 00 "
+      "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
+      "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
+      "08 00 00 00 00 00 00 00 0a e4 d2 06 "
+      "03 00 00 00 02 00 00 00 "
+      "00 00 80 3f 00 00 20 c0 "
+      "38 f1 fe 6a ";
+
+  std::string written;
+  const auto write = [&](std::span<const std::byte> bytes) {
+    for (const std::byte b : bytes) {
+      char text[4];
+      std::snprintf(text, sizeof text, "%02x ", static_cast<unsigned>(b));
+      written += text;
+    }
+  };
+  Crc32c sum;
+  write(encode_header(header_of(reply)));
+  const std::vector<std::byte> votes = encode_votes(reply.votes);
+  for (const auto body : {std::span<const std::byte>(votes), std::as_bytes(snapshot->span())}) {
+    write(body);
+    sum.add(body);
+  }
+  const std::uint32_t trailer = sum.value();
+  write(std::as_bytes(std::span(&trailer, 1)));
+  CHECK(written == shown);
+  CHECK(written.size() == 3 * reply.wire_bytes());
 }
 
 TEST_CASE("votes name peers that exist") {

@@ -201,16 +201,20 @@ CommandSyntax net_syntax() {
                        .default_text = "latency,swap,stream",
                        .placeholder = "LIST",
                        .help = "out of latency, swap, stream, allreduce",
+                       .detail = "",
                        .group = "bench"},
                 Option{.name = "sizes",
+                       .default_text = "",
                        .placeholder = "LIST",
                        .help = "values of a model: 1e4,1e5,1e6,2.5e7; allreduce: 235146,1e6",
+                       .detail = "",
                        .group = "bench"},
                 Option{.name = "processes",
                        .default_text = "4",
                        .kind = ValueKind::count,
                        .placeholder = "N",
                        .help = "of an allreduce, 2 to 16; the others take two",
+                       .detail = "",
                        .group = "bench"}};
   syntax.examples = {"hearsay bench net --op swap --sizes 2.5e7",
                      "hearsay bench net --op allreduce --processes 4"};
@@ -287,10 +291,11 @@ int net(const std::vector<std::string>& args) {
   const auto plan = net_plan(arguments);
   Json json{{"header", header_json("net")}, {"rows", Json::array()}};
   if (!as_json) {
-    print_header(json["header"],
-                 "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
-                 "process sends; swap copies,\n# sends and merges; copy_%: time of a memcpy of n "
-                 "values; every value checked");
+    print_header(
+        json["header"],
+        "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
+        "process sends; swap copies,\n# sends and merges; copy_%: share of memcpy's rate for n "
+        "values; every value checked");
     print(
         "#  op         processes          n     bytes    p50_us    p99_us     per_s   GB/s  "
         "wire_GB/s  copy_%%  wrong\n");

@@ -75,7 +75,7 @@ std::string time_line(const PoolResult& result) {
                    result.virtual_s ? "threads" : "peers");
   }
   if (result.io_cpu_share)
-    text += format("    %.1f %% of their CPU time for sockets", 100.0 * *result.io_cpu_share);
+    text += format(", %.1f %% of CPU for sockets", 100.0 * *result.io_cpu_share);
   return text + "\n";
 }
 

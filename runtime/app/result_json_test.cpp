@@ -46,8 +46,8 @@ TEST_CASE("a live pool's result has no virtual time and says what its peers meas
   CHECK_FALSE(json.at("per_peer")[0].contains("peak_rss_bytes"));
   const std::string text = closing_block(result, with_target(), "runs/x");
   CHECK(has(text,
-            "time     12.3 s wall    88 % of the peers' time in mini-batches    2.5 % of "
-            "their CPU time for sockets\n"));
+            "time     12.3 s wall    88 % of the peers' time in mini-batches, 2.5 % of "
+            "CPU for sockets\n"));
   CHECK(has(text, "after 3.000 s\n"));
   CHECK_FALSE(has(text, "virtual"));
 }

@@ -25,14 +25,16 @@ struct NetRow {
   std::uint64_t bytes = 0, wire_bytes = 0;  // that one process sends per operation
   std::size_t samples = 0;
   double p50_s = 0.0, p99_s = 0.0;  // of one operation; stream: of one frame
-  double copy_s = 0.0;              // memcpy of as many bytes in this run; 0: none
+  double copy_s = 0.0;              // memcpy of the values in this run; 0: none
   std::uint64_t wrong = 0;          // values that are not exactly what they must be
   kernels::Digest digest;           // of the last sample's results; swap and allreduce
   bool has_digest() const { return op == "swap" || op == "allreduce"; }
   double per_s() const { return 1.0 / p50_s; }
   double gb_per_s() const { return static_cast<double>(bytes) / p50_s * 1e-9; }
   double wire_gb_per_s() const { return static_cast<double>(wire_bytes) / p50_s * 1e-9; }
-  double share_of_copy() const { return copy_s / p50_s; }
+  double share_of_copy() const {  // of the rate at which memcpy moves the model
+    return gb_per_s() / (static_cast<double>(values * sizeof(float)) / copy_s * 1e-9);
+  }
 };
 
 NetRow bench_latency();

@@ -65,6 +65,7 @@ LiveOutcome LiveHost::run() {
     }
     look_outside();
   }
+  send_status(PeerStatus::State::lingering);  // the last numbers
   outcome_.wall_s = std::chrono::duration<double>(clock()).count();
   return std::move(outcome_);
 }

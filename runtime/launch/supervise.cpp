@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -46,10 +47,11 @@ Job this_job() {
           launcher.name};
 }
 
-// The pool is as large as the job.
+// The pool is as large as the job, whatever a preset says.
 Settings with_job_size(const Settings& settings, const Job& job) {
-  const std::string size = std::to_string(job.size);
-  if (settings.origin("peers") != "default" && settings.text("peers") != size)
+  const std::string size = std::to_string(job.size), &origin = settings.origin("peers");
+  const bool is_asked_for = origin != "default" && !origin.starts_with("preset");
+  if (is_asked_for && settings.text("peers") != size)
     throw UsageError("--peers " + settings.text("peers") + ": " + job.launcher + " started " + size +
                      " processes; leave --peers out, or say mpirun -n " + settings.text("peers"));
   Settings effective = settings;

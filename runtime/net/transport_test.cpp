@@ -88,11 +88,11 @@ TEST_CASE("100 MB in both directions at once through 4 KiB buffers both arrive")
   const auto a = random_values(values, 1), b = random_values(values, 2);
   pool[0]->push(1, 0, a);
   pool[1]->push(0, 0, b);
-  // Neither waits for the other to finish.
-  REQUIRE(eventually([&] {
-    return pool[0]->transport.meter().wire_bytes_received > 65'536 &&
-           pool[1]->transport.meter().wire_bytes_received > 65'536;
-  }));
+  REQUIRE(eventually([&] { return pool[0]->seen.frame_count() + pool[1]->seen.frame_count() > 0; },
+                     2 * kPatience));
+  // Neither has waited for the other to finish.
+  CHECK(pool[0]->transport.meter().wire_bytes_received > kMiB / 4);
+  CHECK(pool[1]->transport.meter().wire_bytes_received > kMiB / 4);
   REQUIRE(eventually(
       [&] { return pool[0]->seen.frame_count() == 1 && pool[1]->seen.frame_count() == 1; },
       2 * kPatience));

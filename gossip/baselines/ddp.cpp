@@ -99,7 +99,8 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
   }
   const Range range = slice_range(model.size(), n, frame.slice);
   const auto own = model.gradient().subspan(range.begin, range.end - range.begin);
-  const auto in = frame.values->span();
+  // More peers than values: some slices are empty, and travel as frames without values.
+  const auto in = frame.values ? frame.values->span() : std::span<const float>{};
   HS_CHECK(in.size() == own.size());
   Sum sum{frame.mass, frame.converged};
   const bool summing =

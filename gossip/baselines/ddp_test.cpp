@@ -40,10 +40,11 @@ struct Ring {
       }
       if (loaded.empty()) return;
       const std::uint32_t from = loaded[rng.below(static_cast<std::uint32_t>(loaded.size()))];
-      const Frame frame = links[from].front();
+      Frame frame = links[from].front();
       links[from].pop_front();
       ++frames;
       bytes += frame.payload_bytes();
+      if (frame.payload_bytes() == 0) frame.values = nullptr;  // as it comes off a socket
       feed(frame.to.value, input::FrameIn{frame});
     }
   }
@@ -111,6 +112,19 @@ TEST_CASE("a ring that has lost a peer ends at once, with the weights of the las
   ring.feed(1, input::PeerDown{PeerId(2)});
   CHECK(ring.ends == std::vector<bool>(2, true));
   CHECK(ring.scales.size() == updates);
+}
+
+TEST_CASE("a ring of more peers than values passes empty slices on") {
+  Ring ring(5, 3, 8);
+  for (std::uint32_t i = 0; i < 5; ++i) ring.feed(i, input::Start{});
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    for (float& g : ring.models[i]->gradient()) g = static_cast<float>(i + 1);
+    ring.feed(i, input::StepDone{{2, 1.0, 0, 0.1}});
+  }
+  ring.deliver_all();
+  for (const auto& model : ring.models) {
+    for (const float g : model->gradient()) CHECK(g == 30.0f);  // 2 (1 + 2 + 3 + 4 + 5)
+  }
 }
 
 TEST_CASE(

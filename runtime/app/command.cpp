@@ -68,7 +68,7 @@ const std::vector<Command>& command_table() {
       {"launch", "start N peers as processes on this machine and watch them", command_launch},
       {"train", "be one peer: under hearsay launch, mpirun, or by hand", command_train},
       {"sim", "train a pool of peers in one process, in virtual time", command_sim},
-      {"bench", "measure training steps and mixing: train, mix", command_bench},
+      {"bench", "measure training steps, mixing, the wire: train, mix, net", command_bench},
       {"data", "say what a data set holds and how it is divided: describe, split", command_data},
       {"config", "effective options and their origin, names and costs: show, check, list",
        command_config},

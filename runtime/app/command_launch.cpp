@@ -125,7 +125,8 @@ int command_launch(const std::vector<std::string>& args) {
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
   std::unique_ptr<PoolWatch> watch;
   try {
-    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), view, stop_signal);
+    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), view,
+                                        stop_signal_heeded);
   } catch (...) {
     discard_run(run);
     throw;
@@ -136,7 +137,6 @@ int command_launch(const std::vector<std::string>& args) {
     return failure->exit_code;
   }
   const PoolEnding ending = watch->watch(run.path());
-  alarm(0);  // all have ended in time; what follows may take a moment
   std::cerr << root_cause_table(run, watch->deaths());
   return finish_pool(run, config, ending);
 }

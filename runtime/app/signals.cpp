@@ -48,4 +48,9 @@ bool take_checkpoint_request() {
 
 int stop_signal() { return first_signal; }
 
+int stop_signal_heeded() {
+  if (first_signal != 0) alarm(0);
+  return first_signal;
+}
+
 }  // namespace hearsay::runtime

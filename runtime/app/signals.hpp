@@ -10,5 +10,7 @@ void catch_stop_signals();
 void catch_checkpoint_signal();
 bool take_checkpoint_request();  // true once for every signal that came
 int stop_signal();               // 0, SIGINT or SIGTERM: the first one that came
+// The same for a watcher, which has deadlines of its own: takes the 10 s back.
+int stop_signal_heeded();
 
 }  // namespace hearsay::runtime

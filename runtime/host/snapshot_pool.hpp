@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recycles snapshot buffers of equal size: a model's worth of fresh pages per merge would cost more
-// than the merge. Copies share one pool. Snapshots may outlive it and may be made and freed on any thread. Cost: one
-// lock per snapshot.
+// than the merge. Copies share one pool. Snapshots may outlive it and may be made and freed on any
+// thread. Cost: one lock per snapshot.
 #pragma once
 
 #include <cstddef>

@@ -27,9 +27,7 @@ std::optional<int> Follower::step() {
   return verdict_;
 }
 
-void Follower::tell(const relay::FromSupervisor& message) {
-  link_.send(0, relay::encode(message));
-}
+void Follower::tell(const relay::FromSupervisor& message) { link_.send(0, relay::encode(message)); }
 
 void Follower::hear_peer() {
   const auto tell_status = [&] {
@@ -46,6 +44,10 @@ void Follower::hear_peer() {
     }
   }
   if (Clock::now() - told_status_at_ >= kTellStatus || peer_.exit()) tell_status();
+  if (!peer_.exit() && Clock::now() - told_cpu_at_ >= kTellCpu) {
+    told_cpu_at_ = Clock::now();
+    tell(relay::Cpu{peer_.cpu_s()});
+  }
   if (!peer_.exit() || told_exit_) return;
   told_exit_ = true;
   tell(relay::Exit{*peer_.exit(), peer_.cpu_s(), peer_.last_stderr_line()});
@@ -74,8 +76,8 @@ void Follower::heed_signals() {
   if (told_.stop_signal() == 0 || peer_.exit()) return;
   if (!stopped_at_) {
     stopped_at_ = Clock::now();
-    peer_.signal(SIGCONT);  // the frozen cannot stop
-    peer_.send(control::Stop{"interrupted"});
+    peer_.signal(SIGCONT);                 // the frozen cannot stop
+    peer_.send(control::Stop{"stopped"});  // not "interrupted": that is said of whole pools
   } else if (Clock::now() - *stopped_at_ >= kStopBudget) {
     peer_.signal(SIGKILL);
   }

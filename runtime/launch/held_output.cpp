@@ -31,7 +31,8 @@ void HeldOutput::flush() noexcept {
   ssize_t got = ::pread(fileno(file_.get()), buffer.data(), buffer.size(), copied_bytes_);
   if (got <= 0 && copied_bytes_ > 0) return;
   const int kept = ::open(kept_in_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  while (kept >= 0 && got > 0 && ::write(kept, buffer.data(), static_cast<std::size_t>(got)) == got) {
+  while (kept >= 0 && got > 0 &&
+         ::write(kept, buffer.data(), static_cast<std::size_t>(got)) == got) {
     copied_bytes_ += got;
     got = ::pread(fileno(file_.get()), buffer.data(), buffer.size(), copied_bytes_);
   }

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "kernels/core/errc.hpp"
 
@@ -165,6 +166,7 @@ void LocalPeer::reap() {
   };
   cpu_s_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   exit_ = exit_from_status(status);
+  frozen_.reset();
 }
 
 std::string LocalPeer::last_stderr_line() const {
@@ -184,7 +186,24 @@ void LocalPeer::send(const control::ToPeer& order) {
 }
 
 void LocalPeer::signal(int number) {
-  if (!exit_) kill(pid_, number);
+  if (exit_) return;
+  if (number == SIGSTOP && !frozen_) frozen_.emplace(pidfd_);
+  if (number == SIGCONT) frozen_.reset();
+  kill(pid_, number);
+}
+
+double LocalPeer::cpu_s() const {
+  if (exit_) return cpu_s_;
+  // The fields after the name, which may hold anything but ends with the last parenthesis.
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(std::min(text.size(), text.find_last_of(')') + 1)));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0.0, system = 0.0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 void LocalPeer::add_descriptors(std::vector<pollfd>& descriptors) const {

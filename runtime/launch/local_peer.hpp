@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/launch/thaw_guard.hpp"
 #include "runtime/launch/watched_peer.hpp"
 
 namespace hearsay::runtime {
@@ -33,7 +34,7 @@ class LocalPeer final : public WatchedPeer {
   const std::string& name() const override { return name_; }
   std::string host() const override;
   int pid() const override { return pid_; }
-  double cpu_s() const override { return cpu_s_; }
+  double cpu_s() const override;
   std::vector<control::FromPeer> receive() override;
   const std::optional<PeerExit>& exit() const override { return exit_; }
   std::string last_stderr_line() const override;
@@ -49,7 +50,8 @@ class LocalPeer final : public WatchedPeer {
   int pidfd_ = -1;  // readable once the process has ended
   std::unique_ptr<ControlChannel> channel_;
   std::optional<PeerExit> exit_;
-  double cpu_s_ = 0.0;
+  std::optional<ThawGuard> frozen_;  // while SIGSTOP holds it
+  double cpu_s_ = 0.0;               // once it has ended
 };
 
 // "exit code 3", "killed by SIGKILL", from what waitpid() says.

@@ -14,11 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 using State = PeerStatus::State;
 
-constexpr auto kTick = 100ms;
+constexpr auto kTick = 50ms;
 constexpr auto kShow = 250ms;
 constexpr auto kSayWaiting = 5s;
-constexpr auto kStopBudget = 10s;    // from a stop to SIGKILL
-constexpr auto kSettleBudget = 10s;  // from the first end, when all have trained, to a stop
+constexpr auto kIdleLook = 1s;
+constexpr double kIdleShare = 0.05;  // of a processor, below which a peer counts as idle
 constexpr auto kEndBudget = 3s;      // from SIGTERM to SIGKILL when a start failed
 constexpr double kTargetCheckEpochs = 0.25;
 
@@ -40,8 +40,9 @@ std::vector<Fault> parse_live_faults(const RunConfig& config) {
 }
 
 PoolWatch::PoolWatch(const RunConfig& config, std::vector<std::unique_ptr<WatchedPeer>> peers,
-                     PoolDisplay& display, std::function<int()> stop_signal)
+                     PoolDisplay& display, std::function<int()> stop_signal, Patience patience)
     : config_(config),
+      patience_(patience),
       display_(display),
       stop_signal_(std::move(stop_signal)),
       faults_(parse_live_faults(config), config.peers, config.seed),
@@ -66,6 +67,7 @@ void PoolWatch::poll_once() {
 
 void PoolWatch::take_messages(Watched& peer) {
   for (const control::FromPeer& message : peer.process->receive()) {
+    peer.heard_at = Clock::now();
     if (const auto* ready = std::get_if<control::Ready>(&message)) {
       peer.address = ready->address;
     } else if (const auto* status = std::get_if<PeerStatus>(&message)) {
@@ -98,10 +100,11 @@ void PoolWatch::see_exit(Watched& peer) {
     return;
   }
   peer.view.status.state = State::lost;
-  peer.view.ended = exit.text;
-  deaths_.push_back({wall_s(), peer.view.name, peer.process->host(), exit.text});
-  if (!killed_all_)
-    display_.notice(peer.view.name + " " + exit.text + "; " + std::to_string(live()) + " go on");
+  peer.view.ended = peer.disobedient ? "did not stop, " + exit.text : exit.text;
+  deaths_.push_back({wall_s(), peer.view.name, peer.process->host(), peer.view.ended});
+  if (!started_) return;  // gather() says it
+  display_.notice(peer.view.name + " " + peer.view.ended + "; " + std::to_string(live()) +
+                  " go on");
 }
 
 std::optional<PoolWatch::NotReady> PoolWatch::gather() {
@@ -142,7 +145,6 @@ std::optional<PoolWatch::NotReady> PoolWatch::first_that_ended() {
 }
 
 void PoolWatch::end_all() {
-  killed_all_ = true;
   signal_all(SIGTERM);
   const auto begin = Clock::now();
   while (running() && Clock::now() - begin < kEndBudget) poll_once();
@@ -154,6 +156,8 @@ PoolEnding PoolWatch::watch(const std::string& run) {
   control::Start start{run, {}};
   for (const Watched& peer : peers_) start.peers.push_back(peer.address);
   send_all(start);
+  started_ = true;
+  for (Watched& peer : peers_) peer.heard_at = Clock::now();
   while (running()) {
     poll_once();
     carry_out_faults();
@@ -251,20 +255,46 @@ void PoolWatch::check_ends() {
   if (config_.time_s && since_start_s() >= *config_.time_s) stop("time");
   if (stop_signal_() != 0) stop("interrupted");
   const auto now = Clock::now();
-  const bool someone_ended =
-      std::any_of(peers_.begin(), peers_.end(), [](const Watched& peer) { return peer.told_end; });
-  if (!someone_ended || !all_have_trained()) settled_since_.reset();
-  if (someone_ended && all_have_trained() && !settled_since_) settled_since_ = now;
-  if (settled_since_ && now - *settled_since_ > kSettleBudget) stop("stopped");
-  if (!stopped_at_ || killed_all_ || now - *stopped_at_ < kStopBudget) return;
-  killed_all_ = true;
-  signal_all(SIGKILL);
+  const auto ended = std::count_if(peers_.begin(), peers_.end(),
+                                   [](const Watched& peer) { return peer.told_end; });
+  if (!nobody_trains() || ended != ended_) settled_since_.reset();
+  ended_ = ended;
+  if (nobody_trains() && !settled_since_) settled_since_ = now;
+  if (settled_since_ && now - *settled_since_ > patience_.settled) stop("stopped");
+  if (stopped_at_) end_disobedient(now);
 }
 
-bool PoolWatch::all_have_trained() const {
-  return std::all_of(peers_.begin(), peers_.end(), [](const Watched& peer) {
-    return peer.process->exit() || peer.told_end || peer.view.status.progress >= 1.0;
-  });
+// Someone has finished, and whoever has not is gone or silent.
+bool PoolWatch::nobody_trains() const {
+  bool someone_has_finished = false;
+  for (const Watched& peer : peers_) {
+    const bool finished = peer.told_end || peer.view.status.progress >= 1.0;
+    const bool silent = Clock::now() - peer.heard_at > patience_.silence;
+    if (!finished && !silent && !peer.process->exit()) return false;
+    someone_has_finished |= finished;
+  }
+  return someone_has_finished;
+}
+
+// A signal is obeyed within patience_.stop. Other stops leave a peer time for its last evaluation,
+// which takes long where there are more peers than cores; one that does not compute is stuck.
+void PoolWatch::end_disobedient(Clock::time_point now) {
+  for (Watched& peer : peers_) {
+    if (peer.process->exit() || peer.disobedient) continue;
+    const auto passed = now - peer.looked_at;
+    if (passed >= kIdleLook) {
+      const double cpu_s = peer.process->cpu_s();
+      const double spent_s = std::chrono::duration<double>(passed).count();
+      if (cpu_s - peer.cpu_s >= kIdleShare * spent_s) peer.computed_at = now;
+      peer.looked_at = now;
+      peer.cpu_s = cpu_s;
+    }
+    const bool is_busy = now - peer.computed_at < patience_.idle;
+    const auto budget = stop_signal_() == 0 && is_busy ? patience_.busy_stop : patience_.stop;
+    if (now - *stopped_at_ < budget) continue;
+    peer.disobedient = true;
+    peer.process->signal(SIGKILL);
+  }
 }
 
 void PoolWatch::stop(const std::string& reason) {

@@ -24,6 +24,15 @@ namespace hearsay::runtime {
 // Faults of a live pool. Throws UsageError for those that only a simulation can do.
 std::vector<Fault> parse_live_faults(const RunConfig& config);
 
+// How long a pool is waited for.
+struct Patience {
+  std::chrono::milliseconds stop{10'000},  // from a stop to SIGKILL
+      busy_stop{60'000},  // the same, while no signal asked for the stop and the peer computes
+      idle{5'000},        // without processor time: it does not compute
+      silence{10'000},    // without a word: the others do not wait for it
+      settled{10'000};    // from when nobody trains, and none more ends, to a stop
+};
+
 // A peer that did not end well.
 struct PeerDeath {
   double at_s = 0.0;  // since the watcher began
@@ -35,7 +44,7 @@ class PoolWatch {
   using Clock = std::chrono::steady_clock;
   // `stop_signal`: 0, or the signal that this process got. `peers` in id order.
   PoolWatch(const RunConfig& config, std::vector<std::unique_ptr<WatchedPeer>> peers,
-            PoolDisplay& display, std::function<int()> stop_signal);
+            PoolDisplay& display, std::function<int()> stop_signal, Patience patience = {});
 
   struct NotReady {  // a peer could not begin, so nobody did
     int exit_code = 0;
@@ -53,6 +62,10 @@ class PoolWatch {
     std::string address;  // once it is ready
     PeerView view;
     bool told_end = false, exit_seen = false;
+    bool disobedient = false;                      // killed, as it did not stop
+    Clock::time_point heard_at{};                  // its newest message
+    Clock::time_point looked_at{}, computed_at{};  // once it is to stop: whether it still computes
+    double cpu_s = 0.0;                            // at looked_at
   };
 
   void poll_once();
@@ -69,7 +82,8 @@ class PoolWatch {
   void stop(const std::string& reason);
   void show(bool now);
   bool running() const;
-  bool all_have_trained() const;
+  bool nobody_trains() const;
+  void end_disobedient(Clock::time_point now);
   double mean_progress() const;
   double since_start_s() const;  // since the first mini-batch of any peer
   double wall_s() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
@@ -77,6 +91,7 @@ class PoolWatch {
   PoolEnding ending() const;
 
   RunConfig config_;
+  Patience patience_;
   std::vector<Watched> peers_;
   PoolDisplay& display_;
   std::function<int()> stop_signal_;
@@ -86,11 +101,12 @@ class PoolWatch {
   std::vector<PeerDeath> deaths_;
   std::vector<std::string> missed_faults_;  // whose peer had ended before
   std::vector<bool> stalled_;
-  std::set<std::string> told_;  // "p03 lost"
+  std::set<std::string> told_;       // "p03 lost"
   double next_target_check_ = 0.25;  // epochs of mean progress
   PoolNow now_;
   std::optional<double> target_reached_s_;
-  bool killed_all_ = false;
+  bool started_ = false;
+  std::ptrdiff_t ended_ = 0;  // peers that said so
 };
 
 }  // namespace hearsay::runtime

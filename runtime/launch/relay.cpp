@@ -11,7 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string text_of(const Json& j) {
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Json parse(std::string_view text) { return Json::parse(text, nullptr, false); }
 
@@ -34,6 +36,7 @@ std::optional<int> integer(const Json& j, const char* key, int least, int most) 
 }
 
 constexpr int kMostPid = 1 << 30;
+constexpr double kMostSeconds = 1e12;
 
 }  // namespace
 
@@ -48,6 +51,8 @@ std::string encode(const FromSupervisor& message) {
                     {"cpu_s", exit->cpu_s},
                     {"stderr", exit->stderr_line}});
   }
+  if (const auto* cpu = std::get_if<Cpu>(&message))
+    return text_of({{"is", "cpu"}, {"cpu_s", cpu->cpu_s}});
   return control::encode(std::get<control::FromPeer>(message));
 }
 
@@ -69,9 +74,14 @@ std::optional<FromSupervisor> decode_from_supervisor(std::string_view text) {
   }
   if (is == "exit") {
     const auto code = integer(j, "code", 0, 255), signal = integer(j, "signal", 0, NSIG);
-    const auto cpu_s = number(j, "cpu_s", 0.0, 1e12);
+    const auto cpu_s = number(j, "cpu_s", 0.0, kMostSeconds);
     if (!code || !signal || !cpu_s) return std::nullopt;
     return Exit{{word(j, "text"), *code, *signal}, *cpu_s, word(j, "stderr")};
+  }
+  if (is == "cpu") {
+    const auto cpu_s = number(j, "cpu_s", 0.0, kMostSeconds);
+    if (!cpu_s) return std::nullopt;
+    return Cpu{*cpu_s};
   }
   auto message = control::decode_from_peer(text);
   if (!message) return std::nullopt;

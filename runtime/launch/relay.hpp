@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the supervisors of an MPI job say to each other: the lines of control.hpp, passed on between
-// rank 0 and the peer of another rank, and four of their own. JSON, one object a message.
+// rank 0 and the peer of another rank, and five of their own. JSON, one object a message.
 //
 //   rank r -> 0   {"is":"hello","host":"n1","pid":4711}      pid of the peer
 //                 {"is":"exit","text":"exit code 3",...}     its process has ended
+//                 {"is":"cpu","cpu_s":1.5}                   processor time, now and then
 //   rank 0 -> r   {"do":"signal","number":9}                 to the peer
 //                 {"do":"verdict","code":0}                  of the pool: end with it
 #pragma once
@@ -26,7 +27,10 @@ struct Exit {
   double cpu_s = 0.0;
   std::string stderr_line;  // the last one
 };
-using FromSupervisor = std::variant<Hello, Exit, control::FromPeer>;
+struct Cpu {
+  double cpu_s = 0.0;
+};
+using FromSupervisor = std::variant<Hello, Exit, Cpu, control::FromPeer>;
 
 struct Signal {
   int number = 0;

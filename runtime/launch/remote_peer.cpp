@@ -39,6 +39,8 @@ std::vector<control::FromPeer> RemotePeer::receive() {
   for (relay::FromSupervisor& each : mail_.take(rank_)) {
     if (auto* message = std::get_if<control::FromPeer>(&each)) {
       messages.push_back(std::move(*message));
+    } else if (const auto* cpu = std::get_if<relay::Cpu>(&each)) {
+      cpu_s_ = cpu->cpu_s;
     } else if (auto* ended = std::get_if<relay::Exit>(&each)) {
       exit_ = std::move(ended->exit);
       cpu_s_ = ended->cpu_s;

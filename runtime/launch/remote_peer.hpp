@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer process that is the child of another rank's supervisor, as rank 0 sees it. All of them
-// share one SupervisorMail, which sorts what arrives. Invariant: a peer's messages keep their order.
-// Lane: rank 0's thread. Cost: one MPI_Iprobe a look.
+// share one SupervisorMail, which sorts what arrives. Invariant: a peer's messages keep their
+// order. Lane: rank 0's thread. Cost: one MPI_Iprobe a look.
 #pragma once
 
 #include <map>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/launch/supervise.hpp"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -52,8 +50,9 @@ Settings with_job_size(const Settings& settings, const Job& job) {
   const std::string size = std::to_string(job.size), &origin = settings.origin("peers");
   const bool is_asked_for = origin != "default" && !origin.starts_with("preset");
   if (is_asked_for && settings.text("peers") != size)
-    throw UsageError("--peers " + settings.text("peers") + ": " + job.launcher + " started " + size +
-                     " processes; leave --peers out, or say mpirun -n " + settings.text("peers"));
+    throw UsageError("--peers " + settings.text("peers") + ": " + job.launcher + " started " +
+                     size + " processes; leave --peers out, or say mpirun -n " +
+                     settings.text("peers"));
   Settings effective = settings;
   effective.set("peers", {size}, job.launcher);
   return effective;
@@ -70,13 +69,6 @@ ChildCommand peer_command(const std::vector<std::string>& args, const Job& job,
   command.dropped_prefixes = {"OMPI_", "PMIX_", "PMI_", "ORTE_"};
   command.output_path = output.path();
   return command;
-}
-
-// Told to stop, this process has deadlines of its own: the alarm that ends a command comes too soon.
-int heeded_stop_signal() {
-  const int number = stop_signal();
-  if (number != 0) alarm(0);
-  return number;
 }
 
 std::vector<std::unique_ptr<WatchedPeer>> all_peers(std::unique_ptr<LocalPeer> own, MpiLink& link,
@@ -100,7 +92,7 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
   PoolWatch watch(config, std::move(peers), view, [&] {
     if (take_checkpoint_request()) own.signal(SIGUSR1);
     output.flush();
-    return heeded_stop_signal();
+    return stop_signal_heeded();
   });
   if (const auto failure = watch.gather()) {
     if (!failure->line.empty()) std::cerr << "hearsay: " << failure->line << std::endl;
@@ -142,7 +134,7 @@ int lead_job(const Settings& settings, const RunConfig& config, const Job& job,
 }
 
 int follow_job(LocalPeer& own, MpiLink& link, HeldOutput& output) {
-  Follower follower(link, own, output, {heeded_stop_signal, take_checkpoint_request});
+  Follower follower(link, own, output, {stop_signal_heeded, take_checkpoint_request});
   std::optional<int> code;
   while (!code) code = follower.step();
   while (!link.all_sent()) std::this_thread::sleep_for(kLook);

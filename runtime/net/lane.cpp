@@ -155,24 +155,28 @@ void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
   link.open.push_back(connection);
   link.redial_wait = limits::kRedialFirst;
   link.redial_at = {};
+  link.departed = false;
   spawn(write_frames(link, connection));
 }
 
-// The peer has no connection and what waits for it will not go out.
+// The peer has no connection and what waits for it will not go out. No news of a peer that has said
+// goodbye, unless something waits.
 void Transport::Lane::unreachable(Link& link, const std::string& why) {
+  const bool missed = !link.departed || !link.queue.empty();
   drop_queue(link);
-  if (!draining_) events_->peer_down(link.peer, why);
+  if (missed && !draining_) events_->peer_down(link.peer, why);
   check_drained();
 }
 
 void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const std::string& why,
                            bool departed) {
   connection->close(why);
+  link.departed |= departed;
   std::erase(link.open, connection);
   if (link.dialled_in == connection) link.dialled_in = nullptr;
   if (!link.open.empty()) {
     link.open.front()->wake().cancel();  // sends from now on
-  } else if (!link.dialling && (!departed || !link.queue.empty())) {
+  } else if (!link.dialling) {
     unreachable(link, why);
   }
   check_drained();

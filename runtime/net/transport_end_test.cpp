@@ -187,6 +187,22 @@ TEST_CASE("a goodbye is no peer that is down") {
   CHECK(peer.seen.faults().empty());
 }
 
+TEST_CASE("a goodbye is no peer that is down, even while a dial to it is under way") {
+  const TestSocket listener = TestSocket::listen();
+  PoolPeer peer(hello_of(0, 2, kValues));
+  peer.start({peer.address(), listener.address()});
+  peer.ping(1, 0);
+  TestSocket dialled = listener.accept();
+  TestSocket other = dial_as(hello_of(1, 2, kValues), peer.address());
+  CHECK(other.receive());  // the ping
+  other.send(message_of(gossip::wire::Kind::bye, ""));
+  CHECK(other.ends());
+  dialled.close();
+  CHECK_FALSE(eventually([&] { return peer.seen.down_count() > 0; }, 200ms));
+  peer.ping(1, 1);  // but who still wants something from it hears that it is gone
+  CHECK(eventually([&] { return peer.seen.down_count() == 1; }));
+}
+
 TEST_CASE("a process that is killed in mid-frame is a peer that is down, and the others go on") {
   const std::size_t values = 20 * kValues;  // several pieces: the meter counts whole ones
   PoolPeer peer(hello_of(0, 3, values)), other(hello_of(2, 3, values));

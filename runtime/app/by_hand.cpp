@@ -81,17 +81,19 @@ LivePeer::Outside outside_of(const RunConfig& config, PeerId self) {
   outside.poll = [&config, start = std::chrono::steady_clock::now()](LiveOrders& orders) {
     const std::chrono::duration<double> ran = std::chrono::steady_clock::now() - start;
     if (config.time_s && ran.count() >= *config.time_s) orders.stop = "time";
-    if (stop_signal() != 0) orders.stop = "interrupted";
+    // The others go on, so not "interrupted": that is said of whole pools.
+    if (stop_signal() != 0) orders.stop = "told to leave";
   };
   outside.status = [&config, self,
                     last = std::chrono::steady_clock::time_point{}](const PeerStatus& s) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < kProgressInterval) return;
     last = now;
-    char text[160];
+    char text[160], accuracy[16] = "-";  // before the first evaluation there is none
+    if (s.accuracy >= 0.0) std::snprintf(accuracy, sizeof accuracy, "%.4f", s.accuracy);
     std::snprintf(
-        text, sizeof text, "%s  epoch %.1f  loss %.3f  acc %.4f  merges %llu  sent %.1f MB",
-        gossip::peer_name(self).c_str(), s.epochs, s.loss, s.accuracy,
+        text, sizeof text, "%s  epoch %.1f  loss %.3f  acc %s  merges %llu  sent %.1f MB",
+        gossip::peer_name(self).c_str(), s.epochs, s.loss, accuracy,
         static_cast<unsigned long long>(s.merges), 1e-6 * static_cast<double>(s.payload_bytes));
     say(config, text);
   };
@@ -144,8 +146,19 @@ int train(LivePeer& peer, const RunDir& run, PeerId self, const std::vector<Endp
   return write_result_if_last(run, config, self, wall.count(), own);
 }
 
+// What only a watcher can do.
+void refuse_watched_options(const RunConfig& config) {
+  const char* const option = !config.chaos.empty() ? "--chaos" : config.target ? "--target" : nullptr;
+  if (option == nullptr) return;
+  throw UsageError(std::string(option) +
+                   ": nobody watches a pool that is started by hand; use hearsay launch -n N");
+}
+
 int first_peer(RunConfig config, const Settings& settings) {
-  if (settings.origin("peers") == "default") config.peers = 1;
+  refuse_watched_options(config);
+  // A preset's pool is one to simulate or launch; by hand every peer takes a person.
+  const std::string origin = settings.origin("peers");
+  if (origin == "default" || origin.starts_with("preset ")) config.peers = 1;
   if (config.min_peers > config.peers)
     throw UsageError("--min-peers " + std::to_string(config.min_peers) + ": the pool has only " +
                      std::to_string(config.peers));

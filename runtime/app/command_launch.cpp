@@ -72,6 +72,7 @@ std::vector<std::unique_ptr<WatchedPeer>> start_peers(const RunConfig& config, c
                                                       const LaunchWords& words) {
   std::vector<std::unique_ptr<WatchedPeer>> peers;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
+    if (stop_signal() != 0) break;  // gather() ends those that are there
     const std::string name = gossip::peer_name(kernels::PeerId(i));
     run.prepare_peer_dir(name);
     ChildCommand command;
@@ -117,11 +118,6 @@ int command_launch(const std::vector<std::string>& args) {
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();
   const RunDir run = begin_run(settings, config, {"launch", "hearsay", "monotonic", {}, {}, {}});
-  if (!config.quiet) {
-    std::cerr << "hearsay " << version_number() << "  " << config.peers << " peer processes, "
-              << config.data << ", " << config.split << ", " << config.protocol.text << "  ->  "
-              << run.path() << std::endl;
-  }
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
   std::unique_ptr<PoolWatch> watch;
   try {
@@ -135,6 +131,11 @@ int command_launch(const std::vector<std::string>& args) {
     discard_run(run);
     if (!failure->line.empty()) std::cerr << "hearsay: " << failure->line << "\n";
     return failure->exit_code;
+  }
+  if (!config.quiet) {
+    std::cerr << "hearsay " << version_number() << "  " << config.peers << " peer processes, "
+              << config.data << ", " << config.split << ", " << config.protocol.text << "  ->  "
+              << run.path() << std::endl;
   }
   const PoolEnding ending = watch->watch(run.path());
   std::cerr << root_cause_table(run, watch->deaths());

@@ -61,8 +61,9 @@ void obey(ControlChannel& channel, LiveOrders& orders) {
     if (const auto* drop = std::get_if<control::Drop>(&*order)) orders.drop_share = drop->share;
   }
   channel.flush();
-  if (stop_signal() != 0) orders.stop = "interrupted";
   if (channel.closed() && !orders.stop) orders.stop = "its watcher died";
+  // The pool goes on without it, so not "interrupted": that is said of whole pools.
+  if (stop_signal() != 0 && !orders.stop) orders.stop = "told to leave";
 }
 
 int exit_code_of(const PeerResult& result) {

@@ -146,6 +146,7 @@ void Transport::Lane::drop_queue(Link& link) {
 bool Transport::Lane::note_start(Link& link, std::uint64_t incarnation) {
   if (incarnation < link.incarnation) return false;
   if (std::exchange(link.incarnation, incarnation) < incarnation) {
+    link.departed = false;
     for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
   }
   return true;
@@ -155,7 +156,6 @@ void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
   link.open.push_back(connection);
   link.redial_wait = limits::kRedialFirst;
   link.redial_at = {};
-  link.departed = false;
   spawn(write_frames(link, connection));
 }
 

@@ -47,7 +47,7 @@ class Transport::Lane {
     std::vector<ConnectionRef> open;  // the first one sends
     ConnectionRef dialled_in;         // of those, the one that the peer has made
     bool dialling = false, dropping = false;
-    bool departed = false;  // has said goodbye, and nothing has been opened since
+    bool departed = false;  // has said goodbye and has not started again since
     std::uint64_t incarnation = 0;
     Time redial_at{};
     std::chrono::nanoseconds redial_wait{};

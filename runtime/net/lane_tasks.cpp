@@ -228,6 +228,8 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     const Status status =
         co_await connection->write(wire::header_of(frame), votes, std::as_bytes(values));
     if (!status.ok()) {
+      ++meter_.frames_dropped;
+      left_unsent_ |= draining_;
       connection->close(status.why);  // the reader finds out and tells
       co_return;
     }

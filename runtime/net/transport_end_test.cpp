@@ -101,6 +101,23 @@ TEST_CASE("a drain whose peer never reads is over in time and says so") {
   CHECK(silent.ends(5s));  // nothing stays open
 }
 
+TEST_CASE("a drain whose peer breaks off in mid-frame says that something was left unsent") {
+  const std::size_t values = 1'000'000;
+  PoolPeer peer(hello_of(0, 2, values), 8192);
+  peer.start({peer.address(), nobody()});
+  TestSocket other = dial_as(hello_of(1, 2, values), peer.address());
+  peer.push(1, 0, random_values(values, 0));
+  REQUIRE(eventually([&] { return peer.transport.meter().wire_bytes_sent > 0; }));
+  std::thread later([&] {
+    std::this_thread::sleep_for(100ms);
+    other.reset();
+  });
+  CHECK_FALSE(peer.transport.drain(kPatience));
+  later.join();
+  const TransportMeter meter = peer.transport.meter();
+  CHECK((meter.frames_sent == 0 && meter.frames_dropped == 1));
+}
+
 TEST_CASE("a drain that cannot reach its peer says that something was left unsent") {
   PoolPeer peer(hello_of(0, 2, kValues));
   peer.start({peer.address(), nobody()});
@@ -188,19 +205,26 @@ TEST_CASE("a goodbye is no peer that is down") {
 }
 
 TEST_CASE("a goodbye is no peer that is down, even while a dial to it is under way") {
-  const TestSocket listener = TestSocket::listen();
-  PoolPeer peer(hello_of(0, 2, kValues));
-  peer.start({peer.address(), listener.address()});
-  peer.ping(1, 0);
-  TestSocket dialled = listener.accept();
-  TestSocket other = dial_as(hello_of(1, 2, kValues), peer.address());
-  CHECK(other.receive());  // the ping
-  other.send(message_of(gossip::wire::Kind::bye, ""));
-  CHECK(other.ends());
-  dialled.close();
-  CHECK_FALSE(eventually([&] { return peer.seen.down_count() > 0; }, 200ms));
-  peer.ping(1, 1);  // but who still wants something from it hears that it is gone
-  CHECK(eventually([&] { return peer.seen.down_count() == 1; }));
+  for (const bool welcomes : {false, true}) {  // the dial that comes to nothing
+    CAPTURE(welcomes);
+    const TestSocket listener = TestSocket::listen();
+    PoolPeer peer(hello_of(0, 2, kValues));
+    peer.start({peer.address(), listener.address()});
+    peer.ping(1, 0);
+    TestSocket dialled = listener.accept();
+    TestSocket other = dial_as(hello_of(1, 2, kValues), peer.address());
+    CHECK(other.receive());  // the ping
+    other.send(message_of(gossip::wire::Kind::bye, ""));
+    CHECK(other.ends());
+    const Bytes welcome =
+        message_of(gossip::wire::Kind::welcome, encode_hello(hello_of(1, 2, kValues)));
+    if (welcomes) dialled.send(welcome);
+    CHECK(dialled.receive());  // what is left unread would turn the end into a reset
+    dialled.close();
+    CHECK_FALSE(eventually([&] { return peer.seen.down_count() > 0; }, 200ms));
+    peer.ping(1, 1);  // but who still wants something from it hears that it is gone
+    CHECK(eventually([&] { return peer.seen.down_count() == 1; }));
+  }
 }
 
 TEST_CASE("a process that is killed in mid-frame is a peer that is down, and the others go on") {

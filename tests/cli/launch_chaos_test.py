@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Faults in live pools: who is lost, who goes on, what the verdict is, and that it comes in time."""
+"""Faults in live pools: who is lost, who goes on, what the verdict is, all of it in time."""
 
 import time
 
@@ -78,8 +78,8 @@ class KillTest(pools.PoolTest):
 
 class OtherFaultTest(pools.PoolTest):
     def test_the_others_go_on_while_a_peer_stalls_and_it_comes_back(self):
-        out = self.launch("-n", "3", *pools.ENDLESS, "--time", "4s", "--run", "run", "--chaos",
-                          "stall=p02@1s..2.5s")
+        out = self.launch("-n", "3", *pools.ENDLESS, "--time", "3.5s", "--run", "run", "--chaos",
+                          "stall=p02@0.8s..2.3s")
         result = self.result_of("run")
         self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
         text = out.stderr.decode()
@@ -87,7 +87,7 @@ class OtherFaultTest(pools.PoolTest):
         times = [event["t_ns"] * 1e-9 for event in self.log_of(2)]
         gap, begin = max((after - before, before) for before, after in zip(times, times[1:]))
         self.assertGreater(gap, 1.2)
-        self.assertGreater(times[-1], 3.0, "it went on to the end")
+        self.assertGreater(times[-1], 2.8, "it went on to the end")
         for peer in (0, 1):
             meanwhile = [event for event in self.log_of(peer) if event["ev"] == "block.finished"
                          and begin + 0.3 < event["t_ns"] * 1e-9 < begin + gap - 0.3]

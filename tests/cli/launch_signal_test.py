@@ -35,8 +35,10 @@ class StopTest(pools.PoolTest):
         self.assertEqual((result["verdict"], result["exit_code"]), ("interrupted", code))
         self.assertEqual(result["peers_lost"], 0)
         for peer in range(3):
-            self.assertEqual(result["per_peer"][peer]["reason"], "interrupted")
-            self.assertEqual(self.log_of(peer, run)[-1]["reason"], "interrupted")
+            # Nobody in a synchronous pool can go on after the first one has stopped.
+            reasons = {"interrupted", "stopped"} if "ddp" in run else {"interrupted"}
+            self.assertIn(result["per_peer"][peer]["reason"], reasons)
+            self.assertIn(self.log_of(peer, run)[-1]["reason"], reasons)
             self.checkpoint_of(peer, run)
         self.assertTrue((self.folder / run / "export/model.safetensors").is_file())
 
@@ -61,11 +63,11 @@ class StopTest(pools.PoolTest):
         self.nobody_left(ORPHAN_BUDGET_S)
 
     def test_no_peer_outlives_a_killed_launcher(self):
-        for args in ((), ("--chaos", "stall=p01@0s..900s")):
+        for args in ((), ("--chaos", "stall=p01@1s..900s")):
             with self.subTest(args=args):
                 run = f"run{len(args)}"
                 launcher = self.begin(*pools.ENDLESS, *args, run=run)
-                time.sleep(0.5)
+                time.sleep(1.5)
                 self.assertGreaterEqual(len(pools.processes_in(self.folder)), 4)
                 launcher.kill()
                 launcher.wait()
@@ -77,7 +79,7 @@ class StopTest(pools.PoolTest):
 
 class OnePeerTest(pools.PoolTest):
     def test_a_peer_that_is_told_to_leave_says_goodbye_and_the_others_finish(self):
-        launcher = self.begin(*pools.ENDLESS, "--time", "3s")
+        launcher = self.begin(*pools.ENDLESS, "--time", "6s")
         os.kill(self.pid_of(1), signal.SIGTERM)
         out = self.finish(launcher, pools.POOL_TIMEOUT_S)
         self.assertEqual(launcher.returncode, 0, out.stderr)
@@ -95,10 +97,10 @@ class OnePeerTest(pools.PoolTest):
             reasons = {event["reason"] for event in log if event["ev"] == "peer.lost"}
             self.assertLessEqual(reasons, {"left"})
             left = self.log_of(1)[-1]["t_ns"]
-            self.assertGreater(log[-1]["t_ns"], left + 1e9, "it has trained on")
+            self.assertGreater(log[-1]["t_ns"], left + 5e8, "it has trained on")
 
     def test_a_peer_that_is_killed_from_outside_is_lost_and_named(self):
-        launcher = self.begin(*pools.ENDLESS, "--time", "3s")
+        launcher = self.begin(*pools.ENDLESS, "--time", "2s")
         os.kill(self.pid_of(2), signal.SIGKILL)
         out = self.finish(launcher, pools.POOL_TIMEOUT_S)
         self.assertEqual(launcher.returncode, 0, out.stderr)
@@ -109,7 +111,7 @@ class OnePeerTest(pools.PoolTest):
         self.nobody_left()
 
     def test_a_checkpoint_on_demand_does_not_stop_anything(self):
-        launcher = self.begin(*pools.ENDLESS, "--time", "3s")
+        launcher = self.begin(*pools.ENDLESS, "--time", "2s")
         latest = self.peer_folder(1) / "ckpt/latest"
         self.assertFalse(latest.exists())
         os.kill(self.pid_of(1), signal.SIGUSR1)

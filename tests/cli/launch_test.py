@@ -6,8 +6,8 @@ import json
 
 import event_checks
 import harness
+import model_files
 import pools
-import safetensors
 
 SHORT = (*pools.DIGITS, "--epochs", "3")
 MEASURED_OF_POOL = {"io_cpu_share", "peak_rss_bytes_mean"}
@@ -94,20 +94,20 @@ class LaunchTest(pools.PoolTest):
         self.assertEqual(left, [])
 
     def test_digests_can_be_made_again_from_the_model_files(self):
-        library = safetensors.hash_library()
+        library = model_files.hash_library()
         if library is None:
             self.skipTest("no shared library of xxHash here")
         self.launch("-n", "3", *SHORT, "--quiet", "--run", "run")
         models = []
         for peer in range(3):
-            metadata, values = safetensors.read(self.checkpoint_of(peer) / "model.safetensors")
-            self.assertEqual(metadata["hearsay.digest"], safetensors.digest(library, [values]))
+            metadata, values = model_files.read(self.checkpoint_of(peer) / "model.safetensors")
+            self.assertEqual(metadata["hearsay.digest"], model_files.digest(library, [values]))
             self.assertEqual(metadata["hearsay.peer"], f"p{peer:02}")
             models.append(values)
-        self.assertEqual(self.result_of("run")["digest"], safetensors.digest(library, models))
-        _, exported = safetensors.read(self.folder / "run/export/model.safetensors")
+        self.assertEqual(self.result_of("run")["digest"], model_files.digest(library, models))
+        _, exported = model_files.read(self.folder / "run/export/model.safetensors")
         beside = json.loads((self.folder / "run/export/model.json").read_text())
-        self.assertEqual(beside["digest"], safetensors.digest(library, [exported]))
+        self.assertEqual(beside["digest"], model_files.digest(library, [exported]))
         self.assertEqual(beside["peers"], ["p00", "p01", "p02"])
         self.assertEqual(beside["test_acc"], self.result_of("run")["test_acc_averaged_model"])
 
@@ -119,7 +119,7 @@ class LaunchTest(pools.PoolTest):
             live, simulated = self.result_of(run), self.result_of(protocol)
             for key in ("digest", "samples", "test_acc_mean", "test_loss_mean"):
                 self.assertEqual(live[key], simulated[key], (protocol, key))
-            models = [safetensors.read(self.folder / name / "export/model.safetensors")[1]
+            models = [model_files.read(self.folder / name / "export/model.safetensors")[1]
                       for name in (run, protocol)]
             self.assertEqual(models[0], models[1])
 

@@ -7,16 +7,15 @@ import json
 import math
 import os
 import pty
-import re
 import select
 import struct
 import subprocess
 import termios
 
 import harness
+import screen
 
 TERMINAL = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
-CONTROL = re.compile(r"\x1b\[(\??)(\d*)([A-Za-z])")
 KILLED_AT = 0.5
 
 
@@ -36,59 +35,12 @@ def peers_at(count, share):
     return peers
 
 
-class Screen:
-    """As much of a terminal as the view may use; anything else fails, as does a line that is full."""
-
-    def __init__(self, test, columns, rows):
-        self.test, self.columns, self.rows = test, columns, rows
-        self.lines, self.row, self.column, self.scrolled = [""] * rows, 0, 0, []
-
-    def feed(self, text):
-        while text:
-            match = CONTROL.match(text)
-            if match:
-                self.control(*match.groups())
-                text = text[match.end():]
-            else:
-                self.put(text[0])
-                text = text[1:]
-
-    def control(self, private, number, letter):
-        here = self.lines[self.row]
-        if letter == "A":
-            self.row = max(self.row - int(number or 1), 0)
-        elif letter == "K" and not number:
-            self.lines[self.row] = here[:self.column]
-        elif letter == "J" and not number:
-            self.lines[self.row:] = [here[:self.column]] + [""] * (self.rows - self.row - 1)
-        else:
-            self.test.assertIn((private, letter), {("", "m"), ("?", "h"), ("?", "l")})
-            if private:
-                self.test.assertEqual(number, "7")
-
-    def put(self, character):
-        if character == "\r":
-            self.column = 0
-        elif character == "\n":
-            self.row += 1
-            if self.row == self.rows:
-                self.row -= 1
-                self.scrolled.append(self.lines.pop(0))
-                self.lines.append("")
-        else:
-            self.test.assertTrue(character.isprintable(), ascii(character))
-            self.test.assertLess(self.column, self.columns - 1, f"too long: {self.lines[self.row]}")
-            here = self.lines[self.row].ljust(self.column)
-            self.lines[self.row] = here[:self.column] + character + here[self.column + 1:]
-            self.column += 1
-
-
 class PoolViewTest(harness.CliTest):
     def begin(self, columns, rows, *args, env=TERMINAL):
         self.ours, theirs = pty.openpty()
         self.addCleanup(os.close, self.ours)
         self.resize(columns, rows)
-        self.screen = Screen(self, columns, rows)
+        self.screen = screen.Screen(self, columns, rows)
         self.process = self.start(*args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=theirs)
         os.close(theirs)

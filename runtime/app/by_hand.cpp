@@ -91,10 +91,10 @@ LivePeer::Outside outside_of(const RunConfig& config, PeerId self) {
     last = now;
     char text[160], accuracy[16] = "-";  // before the first evaluation there is none
     if (s.accuracy >= 0.0) std::snprintf(accuracy, sizeof accuracy, "%.4f", s.accuracy);
-    std::snprintf(
-        text, sizeof text, "%s  epoch %.1f  loss %.3f  acc %s  merges %llu  sent %.1f MB",
-        gossip::peer_name(self).c_str(), s.epochs, s.loss, accuracy,
-        static_cast<unsigned long long>(s.merges), 1e-6 * static_cast<double>(s.payload_bytes));
+    std::snprintf(text, sizeof text, "%s  epoch %.1f  loss %.3f  acc %s  merges %llu  sent %.1f MB",
+                  gossip::peer_name(self).c_str(), s.epochs, s.loss, accuracy,
+                  static_cast<unsigned long long>(s.merges),
+                  1e-6 * static_cast<double>(s.payload_bytes));
     say(config, text);
   };
   outside.notice = [&config](const std::string& text) { say(config, text); };
@@ -148,7 +148,9 @@ int train(LivePeer& peer, const RunDir& run, PeerId self, const std::vector<Endp
 
 // What only a watcher can do.
 void refuse_watched_options(const RunConfig& config) {
-  const char* const option = !config.chaos.empty() ? "--chaos" : config.target ? "--target" : nullptr;
+  const char* const option = !config.chaos.empty() ? "--chaos"
+                             : config.target       ? "--target"
+                                                   : nullptr;
   if (option == nullptr) return;
   throw UsageError(std::string(option) +
                    ": nobody watches a pool that is started by hand; use hearsay launch -n N");

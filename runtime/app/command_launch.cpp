@@ -117,6 +117,7 @@ int command_launch(const std::vector<std::string>& args) {
   if (config.dry_run) return print_plan(config, words);
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();
+  before_leaving_at_once(kill_local_peers);
   const RunDir run = begin_run(settings, config, {"launch", "hearsay", "monotonic", {}, {}, {}});
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
   std::unique_ptr<PoolWatch> watch;

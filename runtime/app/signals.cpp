@@ -2,6 +2,7 @@
 #include "runtime/app/signals.hpp"
 
 #include <unistd.h>
+#include <atomic>
 #include <csignal>
 
 namespace hearsay::runtime {
@@ -10,9 +11,13 @@ namespace {
 constexpr unsigned kCleanStopBudget_s = 10;
 
 volatile std::sig_atomic_t first_signal = 0;
+std::atomic<void (*)()> last_action{nullptr};
 
 void on_signal(int signal) {
-  if (first_signal != 0) _exit(128 + (signal == SIGALRM ? first_signal : signal));
+  if (first_signal != 0) {
+    if (void (*const action)() = last_action.load()) action();
+    _exit(128 + (signal == SIGALRM ? first_signal : signal));
+  }
   first_signal = signal;
   alarm(kCleanStopBudget_s);
 }
@@ -47,6 +52,8 @@ bool take_checkpoint_request() {
 }
 
 int stop_signal() { return first_signal; }
+
+void before_leaving_at_once(void (*action)()) { last_action = action; }
 
 int stop_signal_heeded() {
   if (first_signal != 0) alarm(0);

@@ -12,5 +12,7 @@ bool take_checkpoint_request();  // true once for every signal that came
 int stop_signal();               // 0, SIGINT or SIGTERM: the first one that came
 // The same for a watcher, which has deadlines of its own: takes the 10 s back.
 int stop_signal_heeded();
+// What the handler does before it leaves at once; only what a signal handler may do.
+void before_leaving_at_once(void (*action)());
 
 }  // namespace hearsay::runtime

@@ -348,7 +348,7 @@ const CommandSyntax& launch_syntax() {
   static const CommandSyntax syntax{
       .name = "launch",
       .words = "-n N",
-      .summary = "start N peers as processes on this machine and watch them",
+      .summary = "N peers as processes here, watched",
       .options = all_but({"net", "compute", "threads", "listen", "join", "insecure"}),
       .own = {},
       .max_words = 0,

@@ -39,12 +39,12 @@ TEST_CASE("option names and environment names are unique", "[config]") {
     CHECK((option.kind == ValueKind::boolean) == option.placeholder.empty());
   }
   CHECK(environment_name(*find_option("merge-every")) == "HEARSAY_MERGE_EVERY");
-  CHECK(find_option("join") == nullptr);
+  CHECK(find_option("rank") == nullptr);
 }
 
 TEST_CASE("every option appears in the full help, the schema, the environment and the docs table",
           "[config]") {
-  const std::string help = full_help(sim_syntax());
+  const std::string help = full_help(sim_syntax()) + full_help(train_syntax());
   const std::string docs = options_markdown();
   const auto properties = config_schema()["properties"];
   for (const Option& option : option_table()) {
@@ -64,23 +64,23 @@ TEST_CASE("every option appears in the full help, the schema, the environment an
   }
 }
 
-TEST_CASE("the short help of sim fits a screen and names every option", "[config]") {
-  const std::string help = short_help(sim_syntax());
-  const std::vector<std::string> lines = lines_of(help);
-  CHECK(lines.size() <= kHelpLines);
-  for (const std::string& line : lines) {
-    CAPTURE(line);
-    CHECK(line.size() <= kHelpColumns);
-  }
-  for (const Option& option : option_table()) {
-    CHECK(contains(help, "  --" + std::string(option.name)));
-  }
-}
-
-TEST_CASE("the full help is no wider than a screen", "[config]") {
-  for (const std::string& line : lines_of(full_help(sim_syntax()))) {
-    CAPTURE(line);
-    CHECK(line.size() <= kHelpColumns);
+TEST_CASE("the help of every run command fits a screen and names every option it takes",
+          "[config]") {
+  for (const CommandSyntax* syntax : {&sim_syntax(), &train_syntax(), &launch_syntax()}) {
+    CAPTURE(syntax->name);
+    const std::string help = short_help(*syntax);
+    const std::vector<std::string> lines = lines_of(help);
+    CHECK(lines.size() <= kHelpLines);
+    for (const std::string& line : lines) {
+      CAPTURE(line);
+      CHECK(line.size() <= kHelpColumns);
+    }
+    for (const Option& option : accepted_options(*syntax))
+      CHECK(contains(help, "  --" + std::string(option.name)));
+    for (const std::string& line : lines_of(full_help(*syntax))) {
+      CAPTURE(line);
+      CHECK(line.size() <= kHelpColumns);
+    }
   }
 }
 

@@ -66,7 +66,7 @@ struct Job {
       threads.emplace_back([this, rank] {
         PostLink own(office, rank);
         Follower follower(
-            link, *peers[rank], outputs[rank],
+            own, *peers[rank], outputs[rank],
             {[this, rank] { return rank == 1 ? stop_rank_1.load() : 0; }, [] { return false; }});
         std::optional<int> code;
         while (!code) code = follower.step();

@@ -2,6 +2,7 @@
 #include "runtime/launch/local_peer.hpp"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -23,6 +25,17 @@ extern char** environ;
 
 namespace hearsay::runtime {
 namespace {
+
+// Process ids of those that run, for kill_local_peers(); 0 = free. Beyond that many, a peer gets
+// SIGTERM by its parent's death only.
+std::array<std::atomic<pid_t>, 1024> running_pids{};
+
+void exchange_pid(pid_t before, pid_t after) {
+  for (std::atomic<pid_t>& slot : running_pids) {
+    pid_t expected = before;
+    if (slot.compare_exchange_strong(expected, after)) return;
+  }
+}
 
 constexpr int kControlFd = 3;                // in the child
 constexpr std::streamoff kTailBytes = 4096;  // of its output, for the last line
@@ -73,6 +86,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
+  // Nothing else is inherited, whoever opened it; where the kernel cannot do that, most descriptors
+  // close by their own flag.
+  syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
   if (control == kControlFd) {
     fcntl(control, F_SETFD, 0);
   } else {
@@ -98,6 +114,12 @@ PeerExit exit_from_status(int status) {
     exit.text = "exit code " + std::to_string(exit.code);
   }
   return exit;
+}
+
+void kill_local_peers() noexcept {
+  for (const std::atomic<pid_t>& slot : running_pids) {
+    if (const pid_t pid = slot.load(); pid > 0) kill(pid, SIGKILL);
+  }
 }
 
 LocalPeer::LocalPeer(std::string name, const ChildCommand& command)
@@ -131,12 +153,14 @@ LocalPeer::LocalPeer(std::string name, const ChildCommand& command)
     waitpid(pid_, nullptr, 0);
     fail("starting " + words.front(), error);
   }
+  exchange_pid(0, pid_);
   pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
 }
 
 LocalPeer::~LocalPeer() {
   if (!exit_) {
     kill(pid_, SIGKILL);
+    exchange_pid(pid_, 0);
     waitpid(pid_, nullptr, 0);
   }
   if (pidfd_ >= 0) close(pidfd_);
@@ -161,6 +185,7 @@ void LocalPeer::reap() {
   int status = 0;
   rusage usage{};
   if (wait4(pid_, &status, WNOHANG, &usage) != pid_) return;
+  exchange_pid(pid_, 0);
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };

@@ -54,6 +54,9 @@ class LocalPeer final : public WatchedPeer {
   double cpu_s_ = 0.0;               // once it has ended
 };
 
+// SIGKILL to every LocalPeer of this process. A signal handler may call it.
+void kill_local_peers() noexcept;
+
 // "exit code 3", "killed by SIGKILL", from what waitpid() says.
 PeerExit exit_from_status(int status);
 

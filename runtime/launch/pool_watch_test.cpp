@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Patience kShort{600ms, 2000ms, 200ms, 500ms, 500ms};
+constexpr Patience kShort{1500ms, 3000ms, 500ms, 1000ms, 500ms};
 
 class Recorder final : public PoolDisplay {
  public:

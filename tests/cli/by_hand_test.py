@@ -104,7 +104,7 @@ class PoolOfThreeTest(ByHandTest):
         self.assertTrue(any("p00 lost (" in self.said(process) for process in pool.values()))
 
     def test_a_peer_that_is_told_to_leave_says_goodbye(self):
-        pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "5s")
+        pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "4s")
         leaver = pool.pop(self.pid_of(2))
         leaver.send_signal(signal.SIGTERM)
         self.assertEqual(self.end_of(leaver, code=143, seconds=10), "")
@@ -183,7 +183,7 @@ class GatheringTest(ByHandTest):
 
     def test_random_bytes_at_the_first_peers_port_harm_nobody(self):
         first, address = self.begin_first("--peers", "2", "--epochs", "1000000", "--eval-every",
-                                          "0", "--time", "2s")
+                                          "0", "--time", "1s")
         host, port = address.split(":")
         self.throw_rubbish(host, int(port))
         joiner = self.begin_peer("train", "--join", address)

@@ -99,14 +99,15 @@ class OtherFaultTest(pools.PoolTest):
                          {"finished"})
 
     def test_a_slow_peer_trains_less_in_the_same_time(self):
-        self.launch("-n", "4", *pools.ENDLESS, "--time", "2s", "--quiet", "--run", "run", "--chaos",
-                    "slow=p03*8")
+        self.launch("-n", "4", *pools.ENDLESS, "--time", "1.5s", "--quiet", "--run", "run",
+                    "--chaos", "slow=p03*8")
         samples = [peer["samples"] for peer in self.result_of("run")["per_peer"]]
         self.assertLess(samples[3], 0.6 * min(samples[:3]), samples)
         self.assertGreater(samples[3], 0)
 
     def test_lost_frames_slow_merging_down_and_nothing_else(self):
-        self.launch(*POOL, "--quiet", "--chaos", "drop=20%")
+        self.launch("-n", "4", *pools.ENDLESS, "--time", "2s", "--quiet", "--run", "run", "--chaos",
+                    "drop=20%")
         result = self.result_of("run")
         self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
         self.assertGreater(result["merges_applied"], 0)

@@ -67,7 +67,7 @@ class StopTest(pools.PoolTest):
             with self.subTest(args=args):
                 run = f"run{len(args)}"
                 launcher = self.begin(*pools.ENDLESS, *args, run=run)
-                time.sleep(1.5)
+                time.sleep(1.2 if args else 0)
                 self.assertGreaterEqual(len(pools.processes_in(self.folder)), 4)
                 launcher.kill()
                 launcher.wait()
@@ -125,7 +125,7 @@ class OnePeerTest(pools.PoolTest):
 
 
 class StreamTest(pools.PoolTest):
-    ARGS = ("-n", "3", *pools.DIGITS, "--epochs", "100", "--chaos", "kill=p01@30%", "--run", "run")
+    ARGS = ("-n", "3", *pools.DIGITS, "--epochs", "60", "--chaos", "kill=p01@30%", "--run", "run")
 
     def check_whole(self):
         self.nobody_left()

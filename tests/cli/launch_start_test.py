@@ -87,7 +87,7 @@ class RefusalTest(pools.PoolTest):
         for run in ((), ("--run", "run")):
             with self.subTest(run=run):
                 self.refused(("launch", "-n", "2", "--data", "idx:nowhere", *run),
-                             "p00", "nowhere", "HEARSAY_DATA")
+                             "could not start", "nowhere", "HEARSAY_DATA")
                 self.nobody_left()
 
     def test_a_damaged_data_set_is_named_with_its_place(self):

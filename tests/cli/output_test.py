@@ -156,7 +156,7 @@ class HelpTest(harness.CliTest):
         self.assertNotIn("libhearsay_cuda", text)
 
     def test_every_option_stands_in_help_and_in_the_schema(self):
-        lines = self.text("sim", "--help-all")
+        lines = self.text("sim", "--help-all") + self.text("train", "--help-all")
         options = {match.group(1) for line in lines
                    if (match := re.match(r"  --([a-z][a-z-]*)", line))}
         variables = {match.group(1) for line in lines

@@ -7,7 +7,7 @@ CONTROL = re.compile(r"\x1b\[(\??)(\d*)([A-Za-z])")
 
 
 class Screen:
-    """As much of a terminal as the view may use; anything else fails, as does a line that is full."""
+    """As much of a terminal as the view may use; else a test fails, as with a line that is full."""
 
     def __init__(self, test, columns, rows):
         self.test, self.columns, self.rows = test, columns, rows

@@ -57,6 +57,8 @@ void obey(ControlChannel& channel, LiveOrders& orders) {
     const auto order = control::decode_to_peer(line);
     if (!order) continue;
     if (const auto* stop = std::get_if<control::Stop>(&*order)) orders.stop = stop->reason;
+    if (const auto* evaluate = std::get_if<control::Evaluate>(&*order))
+      orders.evaluate_round = evaluate->round;
     if (const auto* slow = std::get_if<control::Slow>(&*order)) orders.slow_factor = slow->factor;
     if (const auto* drop = std::get_if<control::Drop>(&*order)) orders.drop_share = drop->share;
   }
@@ -88,7 +90,9 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
 
   LivePeer::Outside outside;
   outside.poll = [&](LiveOrders& orders) { obey(channel, orders); };
+  PeerStatus newest;
   outside.status = [&](const PeerStatus& status) {
+    newest = status;
     channel.send(control::encode(control::FromPeer(status)), true);
   };
   outside.notice = [&](const std::string& text) {
@@ -99,6 +103,11 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
   const PeerResult result = peer.run(
       run, addresses, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
       version_number(), outside);
+  if (result.alive) {  // the last word on accuracy, for a target that is met at the end only
+    newest.accuracy = result.test.accuracy;
+    newest.evaluated_s = result.wall_s.value_or(newest.clock_s);
+    channel.send(control::encode(control::FromPeer(newest)));
+  }
   channel.send(control::encode(control::FromPeer(control::Ended{result.reason, result.alive})));
   channel.flush();
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using gossip::Time;
 namespace act = gossip::action;
 
-constexpr Time kLookOutside = 50ms;
+constexpr Time kLookOutside = 20ms;
 constexpr Time kTellStatus = 250ms;
 // After a stop a peer answers what is on its way; then it says goodbye to those who still train,
 // and if even that does not end it (an answer that does not come), it is ended as it stands.
@@ -159,7 +159,13 @@ void LiveHost::look_outside() {
     outcome_.reason = "log failed";
   }
   if (orders_.stop && !done_) obey_stop();
-  if (now - told_at_ < kTellStatus || done_) return;
+  const bool ordered = orders_.evaluate_round > status_.evaluation_round && hooks_.evaluate;
+  if (ordered && !done_) {
+    evaluate();
+    status_.evaluation_round = orders_.evaluate_round;
+  } else if (now - told_at_ < kTellStatus || done_) {
+    return;
+  }
   const bool finished = epochs() >= options_.epochs;
   send_status(asked_ != Step::none ? PeerStatus::State::training
               : finished           ? PeerStatus::State::lingering
@@ -183,7 +189,11 @@ void LiveHost::obey_stop() {
 }
 
 void LiveHost::evaluate_if_due() {
-  if (!hooks_.evaluate || !evaluations_.take_due(epochs())) return;
+  if (hooks_.evaluate && evaluations_.take_due(epochs())) evaluate();
+}
+
+void LiveHost::evaluate() {
+  status_.evaluated_s = std::chrono::duration<double>(clock()).count();
   const Evaluation result = hooks_.evaluate(trainer_.weights(), options_.eval_examples);
   status_.accuracy = result.accuracy;
   status_.evaluated_epochs = epochs();

@@ -37,11 +37,12 @@ struct LiveOrders {
   std::optional<std::string> stop;  // the reason; stays once it is there
   double slow_factor = 1.0;         // sleeps that many times less one of each mini-batch's time
   double drop_share = 0.0;          // of the frames it sends
+  std::uint64_t evaluate_round = 0;  // rises with every order to evaluate at the next boundary
 };
 
 struct LiveHooks {
   std::function<Evaluation(std::span<const float>, std::size_t limit)> evaluate;  // may be null
-  std::function<void(LiveOrders&)> poll;           // looked at every 50 ms
+  std::function<void(LiveOrders&)> poll;           // looked at every 20 ms
   std::function<void(const PeerStatus&)> status;   // at most four times a second
   std::function<void(const std::string&)> notice;  // one line per change of state, for people
   std::function<std::optional<std::string>()> log_failure;  // may be null
@@ -77,6 +78,7 @@ class LiveHost {
   void look_outside();
   void obey_stop();
   void evaluate_if_due();
+  void evaluate();
   void record(const gossip::Event& event);
   void send_status(PeerStatus::State state);
   std::chrono::nanoseconds until_next_alarm() const;

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -19,8 +18,6 @@
 
 namespace hearsay::runtime {
 namespace {
-
-constexpr double kTargetEpochs = 0.25;  // between evaluations when there is a --target
 
 double seconds(const timeval& t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
@@ -117,10 +114,6 @@ LiveOutcome LivePeer::train(EventSink& log,
   options.seed = config_.seed;
   options.epochs = config_.epochs;
   options.eval_every_epochs = parse_number("--eval-every", config_.eval_every.name);
-  if (config_.target) {  // the watcher looks at the newest evaluations
-    const double every = options.eval_every_epochs;
-    options.eval_every_epochs = every > 0.0 ? std::min(every, kTargetEpochs) : kTargetEpochs;
-  }
   options.eval_examples = parse_count("--eval-every", config_.eval_every.arg("n").value_or("0"));
   LiveHooks hooks;
   hooks.evaluate = [&](std::span<const float> weights, std::size_t limit) {

@@ -95,6 +95,8 @@ Json status_json(const PeerStatus& s) {
   j["loss"] = std::isfinite(s.loss) ? s.loss : 1e30;  // JSON has no word for it
   j["accuracy"] = s.accuracy;
   j["evaluated_epochs"] = s.evaluated_epochs;
+  j["evaluated_s"] = s.evaluated_s;
+  j["evaluation_round"] = s.evaluation_round;
   j["partner"] = s.partner;
   j["alpha"] = s.alpha;
   return j;
@@ -121,6 +123,8 @@ std::optional<FromPeer> read_status(const Json& j) {
   s.loss = f.number("loss");
   s.accuracy = f.number("accuracy");
   s.evaluated_epochs = f.number("evaluated_epochs");
+  s.evaluated_s = f.number("evaluated_s");
+  s.evaluation_round = f.count("evaluation_round");
   s.partner = f.text("partner");
   s.alpha = f.number("alpha");
   if (!f.ok()) return std::nullopt;
@@ -160,6 +164,8 @@ std::string encode(const ToPeer& message) {
     j["peers"] = start->peers;
   } else if (const auto* stop = std::get_if<Stop>(&message)) {
     j = {{"do", "stop"}, {"reason", stop->reason}};
+  } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {
+    j = {{"do", "evaluate"}, {"round", evaluate->round}};
   } else if (const auto* slow = std::get_if<Slow>(&message)) {
     j = {{"do", "slow"}, {"factor", slow->factor}};
   } else if (const auto* drop = std::get_if<Drop>(&message)) {
@@ -201,6 +207,8 @@ std::optional<ToPeer> decode_to_peer(std::string_view line) {
     message = std::move(start);
   } else if (what == "stop") {
     message = Stop{f.text("reason")};
+  } else if (what == "evaluate") {
+    message = Evaluate{f.count("round")};
   } else if (what == "slow") {
     const double factor = f.number("factor");
     if (!(factor >= 1.0)) return std::nullopt;

@@ -8,6 +8,7 @@
 //                     {"is":"ended","reason":"finished","alive":true}
 //   watcher -> peer   {"do":"start","run":"runs/x","peers":["127.0.0.1:40123", ...]}   in id order
 //                     {"do":"stop","reason":"target reached"}
+//                     {"do":"evaluate","round":3}                  now; the next status answers
 //                     {"do":"slow","factor":4}                     sleeps 3 times each mini-batch
 //                     {"do":"drop","share":0.01}                   of the frames it sends
 //
@@ -47,13 +48,16 @@ struct Start {
 struct Stop {
   std::string reason;
 };
+struct Evaluate {
+  std::uint64_t round = 1;  // rises
+};
 struct Slow {
   double factor = 1.0;
 };
 struct Drop {
   double share = 0.0;
 };
-using ToPeer = std::variant<Start, Stop, Slow, Drop>;
+using ToPeer = std::variant<Start, Stop, Evaluate, Slow, Drop>;
 
 std::string encode(const FromPeer& message);  // one line, with its newline
 std::string encode(const ToPeer& message);

@@ -60,7 +60,11 @@ class FakePeer {
       std::this_thread::sleep_for(10ms * factor_);
       status.clock_s += 0.01 * factor_;
       status.progress = (step + 1.0) / behaviour_.steps;
-      status.accuracy = status.progress;
+      if (evaluation_ > status.evaluation_round) {
+        status.evaluation_round = evaluation_;
+        status.accuracy = status.progress;
+        status.evaluated_s = status.clock_s;
+      }
       ++status.samples;
       say(status);
       hear(0ms);
@@ -90,6 +94,8 @@ class FakePeer {
         run_ = start->run;
       } else if (const auto* stop = std::get_if<control::Stop>(&*order)) {
         if (behaviour_.deaf != behaviour_.id) stop_ = stop->reason;
+      } else if (const auto* evaluate = std::get_if<control::Evaluate>(&*order)) {
+        evaluation_ = evaluate->round;
       } else if (const auto* slow = std::get_if<control::Slow>(&*order)) {
         factor_ = static_cast<int>(slow->factor);
         say(control::Notice{"p0" + std::to_string(behaviour_.id) + " slower"});
@@ -105,6 +111,7 @@ class FakePeer {
   std::string run_;
   std::optional<std::string> stop_;
   int factor_ = 1;
+  std::uint64_t evaluation_ = 0;  // newest round asked for
 };
 
 }  // namespace

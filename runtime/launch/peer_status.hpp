@@ -31,6 +31,8 @@ struct PeerStatus {
   double loss = 0.0;                                // of mini-batches, smoothed
   double accuracy = -1.0;                           // of the newest evaluation; -1 before the first
   double evaluated_epochs = 0.0;                    // own epochs at that evaluation
+  double evaluated_s = 0.0;                         // run clock when it began
+  std::uint64_t evaluation_round = 0;  // newest order to evaluate that this answers; 0 = none yet
   std::string partner;                              // of the newest merge; empty before the first
   double alpha = 0.0;                               // of that merge
 };

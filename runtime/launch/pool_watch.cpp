@@ -165,6 +165,7 @@ PoolEnding PoolWatch::watch(const std::string& run) {
     check_ends();
     show(false);
   }
+  if (config_.target && !target_reached_s_ && !stopped_at_) judge_target();
   show(true);
   return ending();
 }
@@ -231,23 +232,40 @@ void PoolWatch::apply(const FaultSchedule::Change& change) {
   }
 }
 
-// The mean over live peers of their newest evaluations, once each has one.
+// Every quarter epoch of mean progress all live peers are asked to evaluate; when all have, the
+// mean counts, and the instant is that of the latest evaluation. Whoever has ended counts with its
+// last one, whoever is silent is not waited for.
 void PoolWatch::check_target() {
   if (!config_.target || target_reached_s_ || stopped_at_) return;
-  if (mean_progress() * config_.epochs < next_target_check_) return;
-  double sum = 0.0;
+  if (!evaluating_) {
+    if (mean_progress() * config_.epochs < next_target_check_) return;
+    next_target_check_ += kTargetCheckEpochs;
+    evaluating_ = true;
+    send_all(control::Evaluate{++evaluation_round_});
+    return;
+  }
+  for (const Watched& peer : peers_) {
+    const bool answers = !peer.process->exit() && !peer.told_end &&
+                         Clock::now() - peer.heard_at <= patience_.silence;
+    if (answers && peer.view.status.evaluation_round < evaluation_round_) return;
+  }
+  evaluating_ = false;
+  judge_target();
+  if (target_reached_s_) stop("target reached");
+}
+
+void PoolWatch::judge_target() {
+  double sum = 0.0, latest_s = 0.0;
   for (const Watched& peer : peers_) {
     if (peer.view.status.state == State::lost) continue;
-    if (peer.view.status.accuracy < 0.0) return;
+    if (peer.view.status.accuracy < 0.0) return;  // ended before its first evaluation
     sum += peer.view.status.accuracy;
+    latest_s = std::max(latest_s, peer.view.status.evaluated_s);
   }
   if (live() == 0) return;
-  next_target_check_ += kTargetCheckEpochs;
   now_.target_now = sum / live();
   now_.target_best = std::max(now_.target_best, *now_.target_now);
-  if (*now_.target_now < config_.target->value) return;
-  target_reached_s_ = since_start_s();
-  stop("target reached");
+  if (*now_.target_now >= config_.target->value) target_reached_s_ = latest_s;
 }
 
 // Everything that may end the run before the peers do, and what ends peers that don't.

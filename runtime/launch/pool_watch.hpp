@@ -78,6 +78,7 @@ class PoolWatch {
   void carry_out_faults();
   void apply(const FaultSchedule::Change& change);
   void check_target();
+  void judge_target();
   void check_ends();
   void stop(const std::string& reason);
   void show(bool now);
@@ -103,6 +104,8 @@ class PoolWatch {
   std::vector<bool> stalled_;
   std::set<std::string> told_;       // "p03 lost"
   double next_target_check_ = 0.25;  // epochs of mean progress
+  std::uint64_t evaluation_round_ = 0;
+  bool evaluating_ = false;  // this round's answers are not all in
   PoolNow now_;
   std::optional<double> target_reached_s_;
   bool started_ = false;

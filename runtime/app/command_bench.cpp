@@ -198,9 +198,9 @@ CommandSyntax net_syntax() {
   CommandSyntax syntax = bench_syntax(
       "bench net", "frames between processes of this machine, over loopback TCP, values checked");
   syntax.own = {Option{.name = "op",
-                       .default_text = "latency,swap,stream",
+                       .default_text = "latency,swap,exchange,stream",
                        .placeholder = "LIST",
-                       .help = "out of latency, swap, stream, allreduce",
+                       .help = "out of latency, swap, exchange, stream, allreduce",
                        .detail = "",
                        .group = "bench"},
                 Option{.name = "sizes",
@@ -258,18 +258,20 @@ std::vector<std::function<NetRow()>> net_plan(const Arguments& arguments) {
   if (processes < 2 || processes > net_workload::kMostProcesses)
     throw kernels::UsageError("--processes: from 2 to 16");
   std::vector<std::function<NetRow()>> plan;
-  for (const std::string& op : comma_parts(arguments.value("op").value_or("latency,swap,stream"))) {
+  for (const std::string& op :
+       comma_parts(arguments.value("op").value_or("latency,swap,exchange,stream"))) {
     const bool ring = op == "allreduce";
     const auto sizes =
         parse_sizes(arguments.value("sizes").value_or(ring ? "235146,1e6" : "1e4,1e5,1e6,2.5e7"),
                     ring ? processes : 1);  // every process has a slice of its own
     if (op == "latency") {
       plan.emplace_back(bench_latency);
-    } else if (op != "swap" && op != "stream" && !ring) {
-      throw_unknown("op", op, {"latency", "swap", "stream", "allreduce"});
+    } else if (op != "swap" && op != "exchange" && op != "stream" && !ring) {
+      throw_unknown("op", op, {"latency", "swap", "exchange", "stream", "allreduce"});
     }
     for (const std::size_t n : sizes) {
       if (op == "swap") plan.emplace_back([n] { return bench_swap(n); });
+      if (op == "exchange") plan.emplace_back([n] { return bench_exchange(n); });
       if (op == "stream") plan.emplace_back([n] { return bench_stream(n); });
       if (ring) {
         plan.emplace_back(
@@ -291,11 +293,11 @@ int net(const std::vector<std::string>& args) {
   const auto plan = net_plan(arguments);
   Json json{{"header", header_json("net")}, {"rows", Json::array()}};
   if (!as_json) {
-    print_header(
-        json["header"],
-        "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
-        "process sends; swap copies,\n# sends and merges; copy_%: share of memcpy's rate for n "
-        "values; every value checked");
+    print_header(json["header"],
+                 "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
+                 "process sends; swap sends\n# and merges, exchange copies first; copy_%: share of "
+                 "memcpy's rate for n "
+                 "values; every value checked");
     print(
         "#  op         processes          n     bytes    p50_us    p99_us     per_s   GB/s  "
         "wire_GB/s  copy_%%  wrong\n");

@@ -2,7 +2,10 @@
 #include "runtime/bench/bench_net.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "kernels/ops/merge_ops.hpp"
@@ -43,22 +46,33 @@ NetReport ping_pong(NetPeer& peer) {
   return report;
 }
 
-NetReport swap_weights(NetPeer& peer, std::size_t values) {
+enum class Sends { itself, a_copy };
+
+// Until the io lane has sent them and let them go.
+void wait_until_sent(const std::shared_ptr<merge::Snapshot>& weights) {
+  while (weights.use_count() > 1) std::this_thread::yield();
+  std::atomic_thread_fence(std::memory_order_acquire);
+}
+
+NetReport swap_weights(NetPeer& peer, std::size_t values, Sends sends) {
   NetReport report;
   const Rounds rounds = net_workload::rounds_for(values);
-  Buffer<float> weights(values);
+  const std::shared_ptr<merge::Snapshot> weights = peer.snapshots().blank(values);
   for (std::uint32_t k = 0; k < rounds.total(); ++k) {
-    net_workload::fill(weights.span(), peer.self(), k);
+    net_workload::fill(weights->values.span(), peer.self(), k);
     peer.meet();
     const double seconds = seconds_of([&] {
-      peer.send(FrameKind::push, 1 - peer.self(), k, peer.snapshots().copy(weights.span()));
+      merge::SnapshotRef sent = weights;
+      if (sends == Sends::a_copy) sent = peer.snapshots().copy(weights->span());
+      peer.send(FrameKind::push, 1 - peer.self(), k, std::move(sent));
       const gossip::Frame frame = peer.next();
-      kernels::merge_blend(0.5f, weights.span(), frame.values->span(), {}, {});
+      wait_until_sent(weights);
+      kernels::merge_blend(0.5f, weights->values.span(), frame.values->span(), {}, {});
     });
-    report.wrong += net_workload::wrong_means(weights.span(), k);
+    report.wrong += net_workload::wrong_means(weights->span(), k);
     if (k >= rounds.warm_up) report.seconds.push_back(seconds);
   }
-  report.digest = kernels::digest(weights.span());
+  report.digest = kernels::digest(weights->span());
   return report;
 }
 
@@ -127,7 +141,13 @@ NetRow row_of(const char* op, std::uint32_t processes, std::size_t values, const
 NetRow bench_latency() { return row_of("latency", 2, 0, ping_pong); }
 
 NetRow bench_swap(std::size_t values) {
-  return row_of("swap", 2, values, [=](NetPeer& peer) { return swap_weights(peer, values); });
+  return row_of("swap", 2, values,
+                [=](NetPeer& peer) { return swap_weights(peer, values, Sends::itself); });
+}
+
+NetRow bench_exchange(std::size_t values) {
+  return row_of("exchange", 2, values,
+                [=](NetPeer& peer) { return swap_weights(peer, values, Sends::a_copy); });
 }
 
 NetRow bench_stream(std::size_t values) {

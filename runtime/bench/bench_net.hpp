@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the transport carries between processes of one machine, over loopback:
 //   latency    half a round trip of a control frame, two processes
-//   swap       both send a copy of their weights and move half way towards what arrives: a pairwise
-//              exchange between two mini-batches, but for training. Timed from a common start to
-//              the end of the slower side's merge
+//   swap       both send their weights, which stand still until they are out, and move half way
+//              towards what arrives: the work of MPI_Sendrecv and a merge. Timed from a common
+//              start to the end of the slower side's merge
+//   exchange   the same with a copy first, as peers do that train on meanwhile
 //   stream     weights one way, several frames behind each other, until the last is acknowledged
 //   allreduce  the ring of baseline `ddp` (gossip/baselines/ddp.hpp), driven with crafted gradients
 // Every value that arrives is compared with what it must be, outside the timed part.
@@ -27,8 +28,8 @@ struct NetRow {
   double p50_s = 0.0, p99_s = 0.0;  // of one operation; stream: of one frame
   double copy_s = 0.0;              // memcpy of the values in this run; 0: none
   std::uint64_t wrong = 0;          // values that are not exactly what they must be
-  kernels::Digest digest;           // of the last sample's results; swap and allreduce
-  bool has_digest() const { return op == "swap" || op == "allreduce"; }
+  kernels::Digest digest;           // of the last sample's results; not of latency, stream
+  bool has_digest() const { return op != "latency" && op != "stream"; }
   double per_s() const { return 1.0 / p50_s; }
   double gb_per_s() const { return static_cast<double>(bytes) / p50_s * 1e-9; }
   double wire_gb_per_s() const { return static_cast<double>(wire_bytes) / p50_s * 1e-9; }
@@ -39,6 +40,7 @@ struct NetRow {
 
 NetRow bench_latency();
 NetRow bench_swap(std::size_t values);
+NetRow bench_exchange(std::size_t values);
 NetRow bench_stream(std::size_t values);
 NetRow bench_allreduce(std::size_t values, std::uint32_t processes);
 

@@ -27,6 +27,7 @@ class BenchNetTest(harness.CliTest):
         rows = self.rows("--sizes", "1,5000")
         self.assertEqual([(row["op"], row["n"], row["bytes"]) for row in rows],
                          [("latency", 0, 0), ("swap", 1, 4), ("swap", 5000, 20000),
+                          ("exchange", 1, 4), ("exchange", 5000, 20000),
                           ("stream", 1, 4), ("stream", 5000, 20000)])
         self.assertIsNone(rows[0]["share_of_copy"])
         for row in rows:
@@ -47,7 +48,7 @@ class BenchNetTest(harness.CliTest):
         self.assertTrue(lines[0].startswith("# hearsay bench net"))
         head = [line for line in lines if line.startswith("#  op")][0]
         rows = [line for line in lines if not line.startswith("#")]
-        self.assertEqual([row.split()[0] for row in rows], ["latency", "swap", "stream"])
+        self.assertEqual([row.split()[0] for row in rows], ["latency", "swap", "exchange", "stream"])
         for row in rows:
             self.assertEqual(len(row.split()), len(head.split()) - 1)
             self.assertEqual(row.split()[-1], "0")

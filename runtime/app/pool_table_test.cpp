@@ -20,8 +20,20 @@ std::vector<PeerView> example() {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     PeerStatus& status = peers[i].status;
     peers[i].name = "p0" + std::to_string(i);
-    status = {State::training, 20.0, 0.625, 5.0,   37500, 3125.0, 12, 24, 0,
-              6291456,         0,    0.25,  0.875, 5.0,   "p03",  0.5};
+    status.state = State::training;
+    status.clock_s = 20.0;
+    status.progress = 0.625;
+    status.epochs = 5.0;
+    status.samples = 37500;
+    status.samples_per_s = 3125.0;
+    status.merges = 12;
+    status.merges_applied = 24;
+    status.payload_bytes = 6291456;
+    status.loss = 0.25;
+    status.accuracy = 0.875;
+    status.evaluated_epochs = 5.0;
+    status.partner = "p03";
+    status.alpha = 0.5;
   }
   peers[1].status.state = State::waiting;
   peers[1].status.progress = 0.5;

@@ -207,7 +207,7 @@ TEST_CASE("a goodbye is no peer that is down") {
 TEST_CASE("a goodbye is no peer that is down, even while a dial to it is under way") {
   for (const bool welcomes : {false, true}) {  // the dial that comes to nothing
     CAPTURE(welcomes);
-    const TestSocket listener = TestSocket::listen();
+    TestSocket listener = TestSocket::listen();
     PoolPeer peer(hello_of(0, 2, kValues));
     peer.start({peer.address(), listener.address()});
     peer.ping(1, 0);
@@ -222,6 +222,7 @@ TEST_CASE("a goodbye is no peer that is down, even while a dial to it is under w
     CHECK(dialled.receive());  // what is left unread would turn the end into a reset
     dialled.close();
     CHECK_FALSE(eventually([&] { return peer.seen.down_count() > 0; }, 200ms));
+    listener.close();
     peer.ping(1, 1);  // but who still wants something from it hears that it is gone
     CHECK(eventually([&] { return peer.seen.down_count() == 1; }));
   }

@@ -96,7 +96,7 @@ class PoolOfThreeTest(ByHandTest):
         self.assertEqual(self.end_all_of([first, joiner])["peers"], 2)
 
     def test_a_killed_peer_does_not_keep_the_others_from_a_result(self):
-        pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "2s")
+        pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "1s")
         pool.pop(self.pid_of(0)).kill()  # the first one is not needed any more
         result = self.end_all_of(pool.values())
         self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 1))

@@ -146,6 +146,11 @@ int command_train(const std::vector<std::string>& args) {
   }
   if (launcher.name == "openmpi" || launcher.name == "pmix")
     return supervise_under_mpi(args, settings, config);
+  if (launcher.name == "hearsay") {
+    throw UsageError(
+        "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, or "
+        "use hearsay launch -n N");
+  }
   if (launcher.name != "single") {
     throw UsageError("hearsay train under " + launcher.name +
                      " is not there yet; use mpirun -n N hearsay train, or hearsay launch -n N");

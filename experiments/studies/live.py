@@ -65,7 +65,9 @@ def simulation(runner):
 
 
 def slow(runner):
-    """Sixteen merges an epoch; two horizons of the learning rate, the same for both sides."""
+    """Sixteen merges an epoch; two horizons of the learning rate, the same for both sides.
+
+    Six seeds: an evaluation on 2,000 examples is off by 0.8 points now and then."""
     print("| | s to 86 % | mean |")
     print("|---|---|---|")
     findings = []
@@ -74,7 +76,7 @@ def slow(runner):
         for name, flags in (("pairwise", " --merge-every 0.0625"), ("ddp", " --protocol ddp")):
             times = [runner.run(f"slow-{name}-e{epochs}", "launch",
                                 f"{SLOW} --epochs {epochs}{flags}", seed)["target_reached_s"]
-                     for seed in (0, 1, 2)]
+                     for seed in range(6)]
             means.append(statistics.mean(times))
             print(f"| {name}, horizon of {epochs} epochs | {', '.join(f'{t:.2f}' for t in times)} "
                   f"| {means[-1]:.2f} |")

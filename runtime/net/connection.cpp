@@ -34,7 +34,7 @@ std::span<const std::byte> bytes_of(const std::uint32_t& value) {
 }
 
 // For a connected socket. Between two processes of one machine nothing can be congested, and a
-// system whose congestion control paces what is sent (BBR) would halve the rate.
+// system whose congestion control paces what is sent (BBR) would be held back for nothing.
 void set_up(asio::ip::tcp::socket& socket) {
   error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);

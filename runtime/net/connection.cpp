@@ -167,6 +167,26 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
   co_return Status();
 }
 
+asio::awaitable<Connection::Status> Connection::read_text(const wire::Header& header,
+                                                          std::string& out) {
+  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.votes != 0)
+    co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
+  out.resize(header.payload_bytes);
+  wire::Crc32c sum;
+  Status status = co_await read_body(std::as_writable_bytes(std::span(out)), sum);
+  if (status.ok()) status = co_await read_trailer(sum);
+  co_return status;
+}
+
+asio::awaitable<Connection::Status> Connection::write_text(wire::Kind kind, kernels::PeerId from,
+                                                           const std::string& text) {
+  wire::Header header;
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.from = from;
+  header.payload_bytes = text.size();
+  co_return co_await write(header, {}, std::as_bytes(std::span(text)));
+}
+
 void Connection::finish_sending() {
   error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

@@ -67,6 +67,11 @@ class Connection {
                                        std::span<const std::byte> prefix,
                                        std::span<const std::byte> payload);
 
+  // A handshake's message: its body is text, bounded. read_text() comes after read_header().
+  boost::asio::awaitable<Status> read_text(const wire::Header& header, std::string& out);
+  boost::asio::awaitable<Status> write_text(wire::Kind kind, kernels::PeerId from,
+                                            const std::string& text);
+
   void finish_sending();  // the other side reads to the end of the file
   void close(const std::string& why);
   bool is_open() const noexcept { return open_; }

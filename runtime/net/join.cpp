@@ -26,23 +26,10 @@ using Task = asio::awaitable<void>;
 
 constexpr auto kTick = 500ms;
 
-asio::awaitable<Status> write_message(Connection& connection, wire::Kind kind, std::string text) {
-  wire::Header header;
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.payload_bytes = text.size();
-  co_return co_await connection.write(header, {}, std::as_bytes(std::span(text)));
-}
-
 asio::awaitable<Status> read_message(Connection& connection, wire::Header& header,
                                      std::string& text) {
   Status status = co_await connection.read_header(header);
-  if (!status.ok()) co_return status;
-  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.votes != 0)
-    co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
-  text.resize(header.payload_bytes);
-  wire::Crc32c sum;
-  status = co_await connection.read_body(std::as_writable_bytes(std::span(text)), sum);
-  if (status.ok()) status = co_await connection.read_trailer(sum);
+  if (status.ok()) status = co_await connection.read_text(header, text);
   co_return status;
 }
 
@@ -85,7 +72,8 @@ bool Transport::Lane::gather(const Gathering& plan) {
       refusal = "this pool is still gathering; join it with hearsay train --join";
     if (status.ok() && refusal.empty()) refusal = plan.judge(joiners->size(), request);
     if (!status.ok() || !refusal.empty()) {
-      if (status.ok()) co_await write_message(*connection, wire::Kind::refused, refusal);
+      if (status.ok())
+        co_await connection->write_text(wire::Kind::refused, kernels::PeerId(), refusal);
       connection->finish_sending();
       connection->close("refused");
       co_return;
@@ -114,7 +102,7 @@ bool Transport::Lane::gather(const Gathering& plan) {
   const auto answer_all = [&]() -> Task {
     for (std::size_t i = 0; i < joiners->size(); ++i) {
       const std::string answer = plan.answer(i);
-      co_await write_message(*(*joiners)[i], wire::Kind::welcome, answer);
+      co_await (*joiners)[i]->write_text(wire::Kind::welcome, kernels::PeerId(), answer);
       (*joiners)[i]->finish_sending();
     }
     for (const ConnectionRef& connection : *joiners) connection->close("gathered");
@@ -177,7 +165,8 @@ std::optional<std::string> JoinClient::ask(const std::string& request, const Tic
   asio::co_spawn(
       open_->io,
       [&]() -> Task {
-        status = co_await write_message(*open_->connection, wire::Kind::join, request);
+        status =
+            co_await open_->connection->write_text(wire::Kind::join, kernels::PeerId(), request);
         if (status.ok()) status = co_await read_message(*open_->connection, header, answer);
         done = true;
       },

@@ -61,14 +61,9 @@ class Transport::Lane {
   Task watch();
 
   boost::asio::awaitable<Connection::Status> shake_hands(Link& link, Connection& connection);
-  boost::asio::awaitable<Connection::Status> read_text(Connection& connection,
-                                                       const wire::Header& header,
-                                                       std::string& out);
   boost::asio::awaitable<Connection::Status> read_frame(Link& link, Connection& connection,
                                                         const wire::Header& header,
                                                         gossip::Frame& out);
-  boost::asio::awaitable<Connection::Status> send_text(Connection& connection, wire::Kind kind,
-                                                       const std::string& text);
   void spawn(Task task);
   void enqueue(gossip::Frame frame);
   bool note_start(Link& link, std::uint64_t incarnation);

@@ -24,10 +24,6 @@ constexpr auto kAcceptPause = 100ms;  // after a failure such as too many open f
 constexpr auto kNoRoomPause = 2ms;    // until an arrived frame is offered again
 constexpr double kRedialJitter = 0.25;
 
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
 std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
 }
@@ -48,26 +44,6 @@ Transport::Lane::Task Transport::Lane::accept_loop() {
   }
 }
 
-asio::awaitable<Status> Transport::Lane::read_text(Connection& connection,
-                                                   const wire::Header& header, std::string& out) {
-  if (header.payload_bytes > limits::kHandshakeBytes || header.votes != 0)
-    co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
-  out.resize(header.payload_bytes);
-  wire::Crc32c sum;
-  Status status = co_await connection.read_body(std::as_writable_bytes(std::span(out)), sum);
-  if (status.ok()) status = co_await connection.read_trailer(sum);
-  co_return status;
-}
-
-asio::awaitable<Status> Transport::Lane::send_text(Connection& connection, wire::Kind kind,
-                                                   const std::string& text) {
-  wire::Header header;
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.from = self_.peer;
-  header.payload_bytes = text.size();
-  co_return co_await connection.write(header, {}, bytes_of(text));
-}
-
 // The accepting side: nothing is sent before the other has said who it is.
 Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   handshaking_.emplace(connection, Connection::Clock::now());
@@ -77,7 +53,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   Status status = co_await connection->read_header(header);
   if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
     status.why = "no hello";
-  if (status.ok()) status = co_await read_text(*connection, header, text);
+  if (status.ok()) status = co_await connection->read_text(header, text);
   std::optional<Hello> hello;
   if (status.ok()) {
     hello = decode_hello(text);
@@ -87,9 +63,9 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     if (draining_) why = "leaving";
     // No ?: around co_await: g++ 12 then destroys the result of the arm that was not taken.
     if (why.empty()) {
-      status = co_await send_text(*connection, wire::Kind::welcome, hello_);
+      status = co_await connection->write_text(wire::Kind::welcome, self_.peer, hello_);
     } else {
-      status = co_await send_text(*connection, wire::Kind::refused, why);
+      status = co_await connection->write_text(wire::Kind::refused, self_.peer, why);
     }
   }
   handshaking_.erase(connection);
@@ -113,11 +89,11 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
 asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& connection) {
   Status status = co_await connection.connect(link.address);
   if (options_.socket_buffer_bytes > 0) connection.limit_send_buffer(options_.socket_buffer_bytes);
-  if (status.ok()) status = co_await send_text(connection, wire::Kind::hello, hello_);
+  if (status.ok()) status = co_await connection.write_text(wire::Kind::hello, self_.peer, hello_);
   wire::Header header;
   std::string text;
   if (status.ok()) status = co_await connection.read_header(header);
-  if (status.ok()) status = co_await read_text(connection, header, text);
+  if (status.ok()) status = co_await connection.read_text(header, text);
   if (!status.ok()) co_return status;
   if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused))
     co_return Status("refused by " + gossip::peer_name(link.peer) + ": " + text);
@@ -237,7 +213,7 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     meter_.payload_bytes_sent += frame.payload_bytes();
   }
   if (!connection->is_open()) co_return;
-  const Status said = co_await send_text(*connection, wire::Kind::bye, "");
+  const Status said = co_await connection->write_text(wire::Kind::bye, self_.peer, std::string());
   if (said.ok()) connection->finish_sending();
 }
 

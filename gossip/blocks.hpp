@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "gossip/archive.hpp"
 #include "kernels/core/rng.hpp"
 
 namespace hearsay::gossip {
@@ -35,6 +36,7 @@ class Blocks {
   };
   Draw next(std::uint64_t steps_done);
 
+  void state(Archive& a) { a("rng", rng_); }
   std::uint64_t budget_steps() const noexcept { return plan_.epochs * plan_.steps_per_epoch; }
   const BlockPlan& plan() const noexcept { return plan_; }
 

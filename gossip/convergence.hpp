@@ -13,6 +13,8 @@
 #include <deque>
 #include <span>
 
+#include "gossip/archive.hpp"
+
 namespace hearsay::gossip {
 
 // Median of the slopes between all pairs of (index, value): robust against single outliers. 0 for
@@ -35,6 +37,7 @@ class ConvergenceMonitor {
 
   void add_merge(double update_norm, double relative_displacement, double validation_loss);
   bool converged() const;
+  void state(Archive& a) { a("log_u", log_u_)("log_r", log_r_)("loss", loss_); }
 
  private:
   Options options_;

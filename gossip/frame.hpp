@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gossip/archive.hpp"
 #include "kernels/core/strong_id.hpp"
 #include "merge/snapshot.hpp"
 
@@ -32,6 +33,7 @@ struct Vote {
   PeerId peer;
   std::uint32_t age =
       0;  // merges since the peer last said so, counted by everyone who passed it on
+  void state(Archive& a) { a("peer", peer)("age", age); }
 };
 
 struct Frame {
@@ -54,6 +56,12 @@ struct Frame {
   std::uint64_t payload_bytes() const { return values ? values->values.size() * sizeof(float) : 0; }
   std::uint64_t wire_bytes() const {
     return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size();
+  }
+
+  void state(Archive& a) {
+    a("kind", kind)("from", from)("to", to)("seq", seq)("answers", answers)("samples", samples);
+    a("alpha", alpha)("mass", mass)("slice", slice)("wants_ack", wants_ack);
+    a("converged", converged)("end_game", end_game)("votes", votes)("values", values);
   }
 };
 

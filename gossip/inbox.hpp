@@ -22,6 +22,7 @@ class Inbox {
   // sent.
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
+  void state(Archive& a) { a("frames", frames_); }
   void for_each(const std::function<void(const Frame&)>& visit) const {
     for (const Frame& frame : frames_) visit(frame);
   }

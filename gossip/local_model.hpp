@@ -26,6 +26,9 @@ class LocalModel {
   // Displacement in - base, where a null base means the own weights.
   virtual kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) = 0;
   virtual void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) = 0;
+  // The weights become these, and training goes on as if `steps` mini-batches lay behind it, with
+  // fresh optimiser state: how a late joiner begins.
+  virtual void adopt(const merge::Snapshot& in, std::uint64_t steps) = 0;
   // The own weights when `other` is null. One forward pass over the probe set.
   virtual Probe probe(const merge::Snapshot* other) = 0;
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "gossip/blocks.hpp"
 #include "gossip/convergence.hpp"
@@ -29,6 +30,9 @@ struct GossipSettings {
   bool wait = false;  // rendezvous
   bool until_converged = false;
   std::uint32_t end_game_rounds = 0;
+  std::uint64_t incarnation = 0;  // rises with every start of the same peer
+  bool late = false;              // others train already: begins with the weights of one of them
+  std::vector<bool> at_start;     // [peer] who is there when the pool begins; empty = all
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
 };
@@ -47,6 +51,7 @@ struct Turn {
 // Sample counts of both sides when two peers last exchanged weights.
 struct Acquaintance {
   std::uint64_t own_samples = 0, their_samples = 0;
+  void state(Archive& a) { a("own", own_samples)("their", their_samples); }
 };
 
 struct PeerState {
@@ -61,6 +66,12 @@ struct PeerState {
   double last_update_norm = 0.0;                 // of the newest finished block, learning-rate free
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
+
+  void state(Archive& a) {
+    a("counters", counters)("table", table)("votes", votes)("monitor", monitor);
+    a("last_update_norm", last_update_norm)("next_seq", next_seq);
+    a("acquaintances", acquaintances)("until_converged", settings.until_converged);
+  }
 
   double progress() const {
     const double budget =

@@ -22,7 +22,7 @@ PeerTable::PeerTable(PeerId self, std::uint32_t peers)
 
 void PeerTable::move(PeerId peer, State to) {
   HS_CHECK(peer != self_ && peer.value < entries_.size());
-  State& state = entries_[peer.value].state;
+  State& state = entries_[peer.value].is;
   if (is_unsettled(state)) --unsettled_;
   if (is_away(state)) --out_of_reach_;
   state = to;
@@ -60,10 +60,24 @@ void PeerTable::reopen_finished() {
   for (const PeerId peer : in_state(State::finished)) move(peer, State::training);
 }
 
+void PeerTable::state(Archive& archive) {
+  const std::size_t peers = entries_.size();
+  archive("entries", entries_);
+  if (!archive.loading()) return;
+  if (entries_.size() != peers) archive.fail("entries", "another number of peers");
+  unsettled_ = out_of_reach_ = 0;
+  for (std::size_t i = 0; i < peers; ++i) {
+    if (entries_[i].is > State::left) archive.fail("entries", "a state that does not exist");
+    if (i == self_.value) continue;
+    if (is_unsettled(entries_[i].is)) ++unsettled_;
+    if (is_away(entries_[i].is)) ++out_of_reach_;
+  }
+}
+
 std::vector<PeerId> PeerTable::in_state(State wanted) const {
   std::vector<PeerId> peers;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    if (PeerId(i) != self_ && entries_[i].state == wanted) peers.push_back(PeerId(i));
+    if (PeerId(i) != self_ && entries_[i].is == wanted) peers.push_back(PeerId(i));
   }
   return peers;
 }

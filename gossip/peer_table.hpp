@@ -18,7 +18,7 @@ class PeerTable {
 
   enum class State : std::uint8_t { training, finished, suspected, gone, left };
 
-  State state(PeerId peer) const { return entries_[peer.value].state; }
+  State state(PeerId peer) const { return entries_[peer.value].is; }
   Time last_heard(PeerId peer) const { return entries_[peer.value].last_heard; }
   bool may_merge(PeerId peer) const {
     return state(peer) == State::training || state(peer) == State::finished;
@@ -37,11 +37,13 @@ class PeerTable {
   // Nobody is left who may still train: everyone else has finished, left or is gone.
   bool all_settled() const noexcept { return unsettled_ == 0; }
   std::vector<PeerId> in_state(State wanted) const;
+  void state(Archive& archive);
 
  private:
   struct Entry {
-    State state = State::training;
+    State is = State::training;
     Time last_heard{0};
+    void state(Archive& a) { a("is", is)("last_heard", last_heard); }
   };
   void move(PeerId peer, State to);
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "gossip/archive.hpp"
 #include "gossip/event.hpp"
 #include "gossip/frame.hpp"
 #include "gossip/local_model.hpp"
@@ -25,6 +26,8 @@ struct StepReport {
   double loss = 0.0;  // mean over the mini-batch, before the update
   std::uint32_t correct = 0;
   double lr = 0.0;
+
+  void state(Archive& a) { a("samples", samples)("loss", loss)("correct", correct)("lr", lr); }
 };
 
 namespace input {
@@ -41,12 +44,15 @@ struct Timer {
 struct PeerDown {
   PeerId who;
 };  // the transport found out
+struct Progress {
+  PeerId who;
+};  // bytes have moved to or from `who`: a slow link is not a silent one
 struct Stop {
   std::string reason;
 };  // finish at the next boundary, start no more merges
 }  // namespace input
 using Input = std::variant<input::Start, input::StepDone, input::FrameIn, input::Timer,
-                           input::PeerDown, input::Stop>;
+                           input::PeerDown, input::Progress, input::Stop>;
 
 namespace action {
 struct Train {};          // one mini-batch with update
@@ -89,6 +95,14 @@ struct Counters {
   double age_samples_sum = 0.0;
   double mass = 1.0;              // push-sum weight
   std::uint32_t votes_heard = 0;  // when it stopped by convergence
+
+  void state(Archive& a) {
+    a("merges_started", merges_started)("merges_applied", merges_applied);
+    a("merges_refused", merges_refused)("merges_skipped", merges_skipped);
+    a("samples", samples)("steps", steps)("samples_at_last_merge", samples_at_last_merge);
+    a("longest_gap_samples", longest_gap_samples)("age_samples_sum", age_samples_sum);
+    a("mass", mass)("votes_heard", votes_heard);
+  }
 };
 
 class Protocol {
@@ -98,6 +112,9 @@ class Protocol {
   virtual const Counters& counters() const = 0;
   // Frames with weights that have arrived and wait for the next boundary.
   virtual void for_each_waiting(const std::function<void(const Frame&)>&) const {}
+  // Everything that decides what it will do next, to go on from there. In a simulation the history
+  // continues exactly; a live peer is told Start once more and gives up what was on its way.
+  virtual void state(Archive& archive) = 0;
 };
 
 }  // namespace hearsay::gossip

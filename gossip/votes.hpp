@@ -24,6 +24,7 @@ class VoteTable {
   std::vector<Vote> youngest(
       std::size_t limit) const;  // for the next frame's header, youngest first
 
+  void state(Archive& a) { a("age", age_); }
   std::uint32_t age_limit() const noexcept { return age_limit_; }
 
  private:

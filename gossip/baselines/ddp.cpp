@@ -146,6 +146,13 @@ void Ddp::step_finished(Time now, Actions& out) {
   out.push_back(action::TrainGradient{});
 }
 
+void Ddp::state(Archive& archive) {
+  archive("counters", counters_)("log", log_)("report", report_)("waiting", waiting_);
+  archive("hops", hops_)("reducing", reducing_)("done", done_)("waits_for_ever", waits_for_ever_);
+  archive("wants_stop", wants_stop_)("stop_agreed", stop_agreed_);
+  archive("own_examples", own_examples_)("examples", examples_)("stop", stop_reason_);
+}
+
 void Ddp::finish(const std::string& reason, bool alive, Actions& out) {
   Event left("peer.left");
   out.push_back(action::Record{std::move(left.add("reason", reason))});

@@ -30,6 +30,10 @@ class EpochLog {
     started_ = now;
     return event;
   }
+  void state(Archive& a) {
+    a("steps", steps_)("samples", samples_)("correct", correct_)("loss_sum", loss_sum_);
+    a("started", started_);
+  }
 
  private:
   std::uint64_t steps_ = 0, samples_ = 0, correct_ = 0;

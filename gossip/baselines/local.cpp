@@ -41,6 +41,10 @@ void Local::step_done(const StepReport& report, Time now, Actions& out) {
   out.push_back(action::Train{});
 }
 
+void Local::state(Archive& archive) {
+  archive("counters", counters_)("log", log_)("stop", stop_reason_)("done", done_);
+}
+
 void Local::finish(const std::string& reason, bool alive, Actions& out) {
   counters_.longest_gap_samples = counters_.samples;
   Event left("peer.left");

@@ -21,6 +21,7 @@ class Local final : public Protocol {
   explicit Local(const LocalSettings& settings) : settings_(settings) {}
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return counters_; }
+  void state(Archive& archive) override;
 
  private:
   void step_done(const StepReport& report, Time now, Actions& out);

@@ -280,6 +280,19 @@ void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
   progress_when_answered(turn);
 }
 
+void GossipPeer::state(Archive& archive) {
+  archive("peer", peer_)("blocks", blocks_)("selector", selector_)("inbox", inbox_);
+  archive("exchange", *exchange_);
+  if (end_exchange_) archive("end_exchange", *end_exchange_);
+  archive("phase", phase_)("block", block_)("burst", burst_)("merges_due", merges_due_);
+  archive("stop_reason", stop_reason_)("finish_reason", finish_reason_);
+  archive("majority_merges", majority_merges_)("merges_seen", merges_seen_);
+  archive("rounds_left", rounds_left_)("lingering_since", lingering_since_);
+  if (!archive.loading()) return;
+  if (phase_ < Phase::training || phase_ > Phase::done) archive.fail("phase", "does not exist");
+  if (phase_ == Phase::end_game || phase_ == Phase::last_lingering) use_end_game_policy();
+}
+
 void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
   if (!stop_reason_) stop_reason_ = stop.reason;
   switch (phase_) {

@@ -25,6 +25,7 @@ class GossipPeer final : public Protocol {
 
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return peer_.counters; }
+  void state(Archive& archive) override;
   void for_each_waiting(const std::function<void(const Frame&)>& visit) const override {
     inbox_.for_each(visit);
   }
@@ -38,6 +39,10 @@ class GossipPeer final : public Protocol {
     std::uint64_t steps_left = 0, steps = 0, samples = 0, correct = 0;
     double loss_sum = 0.0, lr_sum = 0.0;
     Time started{0};
+    void state(Archive& a) {
+      a("steps_left", steps_left)("steps", steps)("samples", samples)("correct", correct);
+      a("loss_sum", loss_sum)("lr_sum", lr_sum)("started", started);
+    }
   };
 
   void handle(const input::Start&, Turn& turn);
@@ -45,6 +50,7 @@ class GossipPeer final : public Protocol {
   void handle(const input::FrameIn& in, Turn& turn);
   void handle(const input::Timer& timer, Turn& turn);
   void handle(const input::PeerDown& down, Turn& turn);
+  void handle(const input::Progress&, Turn&) {}
   void handle(const input::Stop& stop, Turn& turn);
 
   void begin_block(Turn& turn);
@@ -68,6 +74,7 @@ class GossipPeer final : public Protocol {
   void linger(Turn& turn);
   void look_for_the_silent(Turn& turn);
   void enter_end_game(Turn& turn);
+  void use_end_game_policy();
   void end_game_round(Turn& turn);
   void leave_early(Turn& turn);
   void leave(Turn& turn);

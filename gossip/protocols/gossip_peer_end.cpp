@@ -86,13 +86,17 @@ void GossipPeer::look_for_the_silent(Turn& turn) {
 void GossipPeer::enter_end_game(Turn& turn) {
   phase_ = Phase::end_game;
   turn.out.push_back(action::EndGameBegins{});
-  peer_.settings.policy = std::make_shared<const merge::Policy>(
-      std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
-      std::vector<std::unique_ptr<merge::Modifier>>{});
+  use_end_game_policy();
   rounds_left_ = peer_.settings.end_game_rounds;
   peer_.settings.until_converged = false;
   peer_.table.reopen_finished();
   end_game_round(turn);
+}
+
+void GossipPeer::use_end_game_policy() {
+  peer_.settings.policy = std::make_shared<const merge::Policy>(
+      std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
+      std::vector<std::unique_ptr<merge::Modifier>>{});
 }
 
 void GossipPeer::end_game_round(Turn& turn) {

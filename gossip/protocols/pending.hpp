@@ -18,6 +18,7 @@ class PendingExchange : public Exchange {
   void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) final;
   void partner_down(PeerId who, PeerState& peer, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
+  void state(Archive& a) final { a("entry", entry_)("longest", longest_); }
 
  protected:
   struct Entry {
@@ -25,6 +26,7 @@ class PendingExchange : public Exchange {
     PeerId partner;
     merge::SnapshotRef sent;  // what the partner's answer refers to; null when it needs none
     Time started{0};
+    void state(Archive& a) { a("seq", seq)("partner", partner)("sent", sent)("started", started); }
   };
   void await(Entry entry, Turn& turn);  // not while waiting()
   // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is

@@ -27,6 +27,10 @@ class TinyModel final : public LocalModel {
     kernels::merge_blend(static_cast<float>(alpha), w, in.span(),
                          base ? base->span() : std::span<const float>{}, {});
   }
+  void adopt(const merge::Snapshot& in, std::uint64_t steps) override {
+    w.assign(in.span().begin(), in.span().end());
+    steps_behind = steps;
+  }
   Probe probe(const merge::Snapshot*) override { return {probe_loss, 0.5, 10}; }
   void begin_block() override {}
   double block_displacement() override { return 1.0; }
@@ -40,6 +44,7 @@ class TinyModel final : public LocalModel {
 
   std::vector<float> w, g;
   double probe_loss = 1.0;
+  std::uint64_t steps_behind = 0;  // as adopted
 };
 
 inline std::shared_ptr<const merge::Policy> ema(double alpha) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "gossip/archive.hpp"
 #include "gossip/topology/topology.hpp"
 #include "kernels/core/rng.hpp"
 
@@ -27,6 +28,8 @@ class Selector {
   // `excluded(peer)` tells who may not be chosen; `excluded_count` bounds how many those are.
   std::optional<Choice> choose(std::uint64_t started, const std::function<bool(PeerId)>& excluded,
                                std::size_t excluded_count);
+
+  void state(Archive& a) { a("rng", rng_); }
 
  private:
   PeerId self_;

@@ -27,6 +27,7 @@ class GradientOnly final : public gossip::LocalModel {
     return {};
   }
   void blend(double, const merge::Snapshot&, const merge::Snapshot*) override {}
+  void adopt(const merge::Snapshot&, std::uint64_t) override {}
   gossip::Probe probe(const merge::Snapshot*) override { return {}; }
   void begin_block() override {}
   double block_displacement() override { return 0.0; }

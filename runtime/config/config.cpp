@@ -346,6 +346,19 @@ RunConfig typed_config(const Settings& settings) {
   config.listen = settings.text("listen");
   if (settings.text("join") != kOff) config.join = settings.text("join");
   config.insecure = reader.boolean("insecure");
+  config.announce = settings.text("announce");
+  config.name = settings.text("name");
+  config.start_with = reader.count("start-with", 0);
+  if (config.start_with > config.peers) {
+    reader.complain("start-with", "--start-with " + settings.text("start-with") +
+                                      ": the pool has only --peers " + settings.text("peers"));
+  }
+  config.restarts = reader.count("restarts", 0);
+  config.resume = reader.boolean("resume");
+  if (config.resume && config.run_dir.empty())
+    reader.complain("resume", "--resume: say which run with --run DIR");
+  config.checkpoint_every_s = reader.read("checkpoint-every", read_time);
+  if (settings.text("metrics") != kOff) config.metrics = settings.text("metrics");
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");
   config.dry_run = reader.boolean("dry-run");

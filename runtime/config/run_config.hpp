@@ -38,10 +38,17 @@ struct RunConfig {
   Spec net, compute;
   std::vector<std::string> chaos;  // one fault each
   std::uint64_t seed = 0;
-  std::uint32_t threads = 0;  // worker threads of a simulation; 0 = all cores
-  std::string listen;              // HOST:PORT
+  std::uint32_t threads = 0;        // worker threads of a simulation; 0 = all cores
+  std::string listen;               // HOST:PORT
   std::optional<std::string> join;  // HOST:PORT of the first peer
   bool insecure = false;
+  std::string announce;          // HOST:PORT; empty: the listening address
+  std::string name;              // "p03"; empty: any place in the pool
+  std::uint32_t start_with = 0;  // peers to begin with; 0 = all
+  std::uint32_t restarts = 0;    // of each peer
+  bool resume = false;
+  std::optional<double> checkpoint_every_s;  // wall-clock seconds; none: at the end only
+  std::optional<std::string> metrics;        // HOST:PORT to serve them on
   bool json = false, quiet = false, dry_run = false;
 };
 

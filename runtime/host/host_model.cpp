@@ -21,6 +21,12 @@ void HostModel::blend(double alpha, const merge::Snapshot& in, const merge::Snap
                        mark_.span());
 }
 
+void HostModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
+  std::copy(in.span().begin(), in.span().end(), trainer_.weights().begin());
+  mark_ = {};
+  trainer_.skip_to(steps);
+}
+
 gossip::Probe HostModel::probe(const merge::Snapshot* other) {
   return trainer_.probe(
       other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);

@@ -20,11 +20,14 @@ class HostModel final : public gossip::LocalModel {
   merge::SnapshotRef snapshot() override { return pool_.copy(trainer_.weights()); }
   kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) override;
   void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override;
+  void adopt(const merge::Snapshot& in, std::uint64_t steps) override;
   gossip::Probe probe(const merge::Snapshot* other) override;
   void begin_block() override;
   double block_displacement() override;
   std::span<float> gradient() override { return trainer_.gradient(); }
   merge::SnapshotRef copy(std::span<const float> values) override { return pool_.copy(values); }
+
+  void state(gossip::Archive& archive) { archive.array("mark", mark_); }  // beyond the trainer's
 
  private:
   Trainer& trainer_;

@@ -52,6 +52,9 @@ class SlowVector final : public Trainer {
   std::span<float> gradient() override { return vector_.gradient(); }
   hearsay::gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
   std::uint64_t steps_per_epoch() const override { return 1; }
+  void state(hearsay::gossip::Archive&) override {}
+  std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
+  void skip_to(std::uint64_t) override {}
 
  private:
   VectorTrainer vector_;

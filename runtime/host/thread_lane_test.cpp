@@ -21,6 +21,9 @@ struct Counting final : Trainer {
   std::span<float> gradient() override { return {}; }
   hearsay::gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
   std::uint64_t steps_per_epoch() const override { return 1; }
+  void state(hearsay::gossip::Archive&) override {}
+  std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
+  void skip_to(std::uint64_t) override {}
   std::uint32_t steps = 0;
 };
 

@@ -162,6 +162,8 @@ std::string encode(const ToPeer& message) {
   if (const auto* start = std::get_if<Start>(&message)) {
     j = {{"do", "start"}, {"run", start->run}};
     j["peers"] = start->peers;
+    j["incarnation"] = start->incarnation;
+    j["late"] = start->late;
   } else if (const auto* stop = std::get_if<Stop>(&message)) {
     j = {{"do", "stop"}, {"reason", stop->reason}};
   } else if (const auto* evaluate = std::get_if<Evaluate>(&message)) {
@@ -202,8 +204,11 @@ std::optional<ToPeer> decode_to_peer(std::string_view line) {
   Fields f(j);
   ToPeer message;
   if (what == "start") {
-    Start start{f.text("run"), {}};
+    Start start;
+    start.run = f.text("run");
     start.peers = f.texts("peers");
+    start.incarnation = f.count("incarnation");
+    start.late = f.flag("late");
     message = std::move(start);
   } else if (what == "stop") {
     message = Stop{f.text("reason")};

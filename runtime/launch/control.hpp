@@ -6,7 +6,8 @@
 //                     {"is":"status", ...}                         PeerStatus
 //                     {"is":"notice","text":"p01 lost (connection reset)"}
 //                     {"is":"ended","reason":"finished","alive":true}
-//   watcher -> peer   {"do":"start","run":"runs/x","peers":["127.0.0.1:40123", ...]}   in id order
+//   watcher -> peer   {"do":"start","run":"runs/x","peers":["127.0.0.1:40123", ...],   in id order
+//                      "incarnation":1,"late":true}
 //                     {"do":"stop","reason":"target reached"}
 //                     {"do":"evaluate","round":3}                  now; the next status answers
 //                     {"do":"slow","factor":4}                     sleeps 3 times each mini-batch
@@ -44,6 +45,8 @@ using FromPeer = std::variant<Ready, PeerStatus, Notice, Ended>;
 struct Start {
   std::string run;                 // path of the run directory
   std::vector<std::string> peers;  // addresses in id order, this peer's own included
+  std::uint64_t incarnation = 0;   // rises with every start of the same peer
+  bool late = false;               // the others train already: begins with the weights of one
 };
 struct Stop {
   std::string reason;

@@ -79,7 +79,7 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
   wire::HeaderBytes bytes;
   const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
     reading_ = got > 0;  // an idle connection may stand still
-    last_read_ = Clock::now();
+    last_read_ = moved();
     return error || got == bytes.size() ? 0 : bytes.size() - got;
   };
   const auto [error, got] =
@@ -103,7 +103,7 @@ asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> i
   while (!into.empty()) {
     const auto piece = into.first(std::min(into.size(), kPieceBytes));
     const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
-      last_read_ = Clock::now();
+      last_read_ = moved();
       return error ? 0 : piece.size() - got;
     };
     const auto [error, got] = co_await asio::async_read(
@@ -153,7 +153,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
       total += part.size();
     }
     const auto progress = [&](const error_code& error, std::size_t sent) -> std::size_t {
-      last_write_ = Clock::now();
+      if (sent > 0) last_write_ = moved();  // asked before the first byte as well
       return error ? 0 : total - sent;
     };
     const auto [error, sent] = co_await asio::async_write(socket_, parts, progress, kToken);
@@ -185,6 +185,14 @@ asio::awaitable<Connection::Status> Connection::write_text(wire::Kind kind, kern
   header.from = from;
   header.payload_bytes = text.size();
   co_return co_await write(header, {}, std::as_bytes(std::span(text)));
+}
+
+Connection::Clock::time_point Connection::moved() {
+  const auto now = Clock::now();
+  if (moved_at_ != nullptr)
+    *moved_at_ =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+  return now;
 }
 
 void Connection::finish_sending() {

@@ -72,6 +72,8 @@ class Connection {
   boost::asio::awaitable<Status> write_text(wire::Kind kind, kernels::PeerId from,
                                             const std::string& text);
 
+  // Notes there, from now on, when bytes last moved (steady clock, ns); outlives the connection.
+  void note_progress_in(std::atomic<std::int64_t>* moved_at) noexcept { moved_at_ = moved_at; }
   void finish_sending();  // the other side reads to the end of the file
   void close(const std::string& why);
   bool is_open() const noexcept { return open_; }
@@ -90,6 +92,9 @@ class Connection {
   bool open_ = true, reading_ = false, writing_ = false;
   Clock::time_point last_read_, last_write_;
   std::string why_;
+  std::atomic<std::int64_t>* moved_at_ = nullptr;
+
+  Clock::time_point moved();  // now, noted
 };
 
 }  // namespace hearsay::runtime

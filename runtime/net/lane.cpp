@@ -73,11 +73,10 @@ void Transport::Lane::start(Hello self, std::vector<Endpoint> addresses, Transpo
   hello_ = encode_hello(self_);
   events_ = &events;
   for (std::uint32_t i = 0; i < self_.peers; ++i) {
-    Link link;
+    Link& link = links_.emplace_back();
     link.peer = kernels::PeerId(i);
     link.address = std::move(addresses[i]);
     link.redial_wait = limits::kRedialFirst;
-    links_.push_back(std::move(link));
   }
   spawn(accept_loop());
   spawn(watch());
@@ -154,6 +153,7 @@ bool Transport::Lane::note_start(Link& link, std::uint64_t incarnation) {
 
 void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
   link.open.push_back(connection);
+  connection->note_progress_in(&link.moved_at);
   link.redial_wait = limits::kRedialFirst;
   link.redial_at = {};
   spawn(write_frames(link, connection));
@@ -254,6 +254,11 @@ TransportMeter Transport::Lane::meter() const {
   return m;
 }
 
+Transport::Lane::Time Transport::Lane::moved_at(kernels::PeerId peer) const {
+  if (peer.value >= links_.size()) return {};
+  return Time(std::chrono::nanoseconds(links_[peer.value].moved_at));
+}
+
 Transport::Transport(TransportOptions options)
     : lane_(std::make_unique<Lane>(std::move(options))) {}
 Transport::~Transport() = default;
@@ -264,5 +269,8 @@ void Transport::start(Hello self, std::vector<Endpoint> addresses, TransportEven
 void Transport::send(gossip::Frame frame) { lane_->post(std::move(frame)); }
 bool Transport::drain(std::chrono::nanoseconds at_most) { return lane_->drain(at_most); }
 TransportMeter Transport::meter() const { return lane_->meter(); }
+std::chrono::steady_clock::time_point Transport::moved_at(kernels::PeerId peer) const {
+  return lane_->moved_at(peer);
+}
 
 }  // namespace hearsay::runtime

@@ -33,11 +33,12 @@ class Transport::Lane {
   void post(gossip::Frame frame);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
+  using Time = Connection::Clock::time_point;
+  Time moved_at(kernels::PeerId peer) const;
 
  private:
   using ConnectionRef = std::shared_ptr<Connection>;
   using Task = boost::asio::awaitable<void>;
-  using Time = Connection::Clock::time_point;
 
   struct Link {
     kernels::PeerId peer;
@@ -49,6 +50,7 @@ class Transport::Lane {
     bool dialling = false, dropping = false;
     bool departed = false;  // has said goodbye and has not started again since
     std::uint64_t incarnation = 0;
+    std::atomic<std::int64_t> moved_at{0};  // steady clock, ns
     Time redial_at{};
     std::chrono::nanoseconds redial_wait{};
   };

@@ -68,6 +68,9 @@ class Transport {
   // closed. False when something was left unsent.
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;  // any thread
+  // When bytes last moved to or from `peer`, in either direction; before the first, the clock's
+  // epoch. Any thread.
+  std::chrono::steady_clock::time_point moved_at(kernels::PeerId peer) const;
 
  private:
   class Lane;

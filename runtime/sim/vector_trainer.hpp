@@ -22,6 +22,9 @@ class VectorTrainer final : public Trainer {
   std::span<float> gradient() override { return gradient_.span(); }
   gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
   std::uint64_t steps_per_epoch() const override { return 1; }
+  void state(gossip::Archive&) override {}
+  std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
+  void skip_to(std::uint64_t) override {}
 
  private:
   kernels::Buffer<float> values_, gradient_;

@@ -41,6 +41,7 @@ NnTrainer::NnTrainer(NnContext& context, ImageSet shard, const NnTrainerOptions&
 std::size_t NnTrainer::load_batch(std::size_t worker) {
   if (cursor_ == order_.size()) {
     shuffle_.shuffle(order_);
+    ++passes_;
     cursor_ = 0;
   }
   // Mini-batches of a pass differ by at most one example: a short last one would be the noisiest
@@ -92,6 +93,26 @@ gossip::StepReport NnTrainer::train_gradient(std::size_t worker) {
 void NnTrainer::apply_gradient(float scale) {
   optimizer_.apply(weights_.span(), gradient_.span(), scale, lr_factor());
   ++steps_;
+}
+
+// The order of a pass follows from the passes before it, so it is made again instead of kept:
+// a shuffle a pass.
+void NnTrainer::state(gossip::Archive& archive) {
+  std::uint64_t passes = passes_, examples = order_.size();
+  archive("passes", passes)("cursor", cursor_)("examples", examples)("steps", steps_);
+  archive.array("gradient", gradient_);
+  archive("optimizer", optimizer_);
+  if (!archive.loading()) return;
+  if (examples != order_.size()) archive.fail("examples", "another number than in this shard");
+  if (cursor_ > order_.size() || passes > steps_ + 1) archive.fail("cursor", "is out of range");
+  std::sort(order_.begin(), order_.end());
+  shuffle_.seek(0);
+  for (passes_ = 0; passes_ < passes; ++passes_) shuffle_.shuffle(order_);
+}
+
+void NnTrainer::skip_to(std::uint64_t steps) {
+  steps_ = steps;
+  optimizer_.reset();
 }
 
 gossip::Probe NnTrainer::probe(std::span<const float> weights, std::size_t worker) {

@@ -38,6 +38,11 @@ class NnTrainer final : public Trainer {
   std::span<float> gradient() override { return gradient_.span(); }
   gossip::Probe probe(std::span<const float> weights, std::size_t worker) override;
   std::uint64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  void state(gossip::Archive& archive) override;
+  std::vector<std::pair<std::string_view, std::span<float>>> moments() override {
+    return optimizer_.moments();
+  }
+  void skip_to(std::uint64_t steps) override;
   const ImageSet& shard() const noexcept { return shard_; }
 
  private:
@@ -52,6 +57,7 @@ class NnTrainer final : public Trainer {
   std::size_t cursor_ = 0;
   std::vector<std::uint8_t> batch_labels_;
   kernels::Rng shuffle_;
+  std::uint64_t passes_ = 0;  // over the shard, begun
   std::uint64_t steps_ = 0, steps_per_epoch_;
   kernels::Buffer<float> weights_, gradient_;  // gradient_ only once train_gradient() is used
   Optimizer optimizer_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -53,6 +54,17 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::size_t size)
     : options_(options),
       first_(size),
       second_(options.kind == OptimizerOptions::Kind::adamw ? size : 0) {}
+
+void Optimizer::reset() {
+  for (kernels::Buffer<float>* moment : {&first_, &second_})
+    std::fill_n(moment->data(), moment->size(), 0.0f);
+  updates_ = 0;
+}
+
+std::vector<std::pair<std::string_view, std::span<float>>> Optimizer::moments() {
+  if (options_.kind == OptimizerOptions::Kind::sgd) return {{"momentum", first_.span()}};
+  return {{"first", first_.span()}, {"second", second_.span()}};
+}
 
 void Optimizer::apply(std::span<float> weights, std::span<const float> gradient, double scale,
                       double factor) {

@@ -6,7 +6,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "gossip/archive.hpp"
 #include "kernels/core/buffer.hpp"
 #include "runtime/config/spec.hpp"
 
@@ -29,6 +33,10 @@ class Optimizer {
   // One update of `weights` with scale * gradient, learning rate options.lr * factor.
   void apply(std::span<float> weights, std::span<const float> gradient, double scale,
              double factor);
+
+  void reset();  // as new
+  void state(gossip::Archive& archive) { archive("updates", updates_); }  // beside moments()
+  std::vector<std::pair<std::string_view, std::span<float>>> moments();
 
  private:
   OptimizerOptions options_;

@@ -6,6 +6,9 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gossip/local_model.hpp"
 #include "gossip/protocol.hpp"
@@ -27,6 +30,13 @@ class Trainer {
   // Loss and confidence of `weights` on the peer's probe set, examples the peer does not train on.
   virtual gossip::Probe probe(std::span<const float> weights, std::size_t worker) = 0;
   virtual std::uint64_t steps_per_epoch() const = 0;
+
+  // To go on later: position in the data, schedule, counts. Not the weights and not moments().
+  virtual void state(gossip::Archive& archive) = 0;
+  // Optimiser state of the size of the weights, by name: "momentum", "first", "second".
+  virtual std::vector<std::pair<std::string_view, std::span<float>>> moments() = 0;
+  // As if `steps` mini-batches had been done, with fresh optimiser state.
+  virtual void skip_to(std::uint64_t steps) = 0;
 };
 
 }  // namespace hearsay::runtime

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,6 +120,8 @@ class SimHost {
     kernels::PeerId who;   // peer_down
     std::uint64_t id = 0;  // timer
     std::unique_ptr<gossip::Frame> frame;
+    bool when_quiet = false;   // timer: only once nothing has moved to or from `who`
+    gossip::Time patience{0};  // for so long
   };
   struct Running {  // a peer while the simulation runs
     ComputeJob job;
@@ -135,6 +138,7 @@ class SimHost {
   void begin_step(kernels::PeerId peer, gossip::Time now, ComputeJob::Kind kind);
   void step_done(kernels::PeerId peer, gossip::Time now);
   void send(gossip::Time now, gossip::Frame frame);
+  void fire_timer(kernels::PeerId peer, gossip::Time now, const Pending& timer);
   void finish(kernels::PeerId peer, gossip::Time now, const gossip::action::Finish& action);
   void kill(kernels::PeerId peer, gossip::Time now);
   void stop_all(gossip::Time now, const std::string& reason);
@@ -158,6 +162,9 @@ class SimHost {
   std::vector<Running> running_;
   std::vector<std::string> names_;
   SimOutcome outcome_;
+  // When the newest frame between two peers (lower id first) has arrived or will have: until then
+  // bytes move. Frames with weights only.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, gossip::Time> moving_until_;
   std::size_t live_ = 0;             // neither dead nor finished
   double next_target_check_ = 0.25;  // epochs of mean progress
   std::uint64_t events_seen_ = 0, steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;

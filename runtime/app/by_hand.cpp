@@ -25,6 +25,7 @@
 #include "runtime/host/peer_files.hpp"
 #include "runtime/launch/collect.hpp"
 #include "runtime/log/run_dir.hpp"
+#include "runtime/metrics/served_display.hpp"
 #include "runtime/net/join.hpp"
 
 namespace hearsay::runtime {
@@ -133,11 +134,18 @@ int write_result_if_last(const RunDir& run, const RunConfig& config, PeerId self
   return code;
 }
 
-int train(LivePeer& peer, const RunDir& run, PeerId self, const std::vector<Endpoint>& addresses) {
+int train(LivePeer& peer, const RunDir& run, PeerId self, const std::vector<Endpoint>& addresses,
+          ServedPeer& metrics) {
   const RunConfig& config = peer.config();
   const auto begin = std::chrono::steady_clock::now();
-  const PeerResult result = peer.run(run, addresses, header_event(run, config, kFacts, self),
-                                     version_number(), outside_of(config, self));
+  metrics.begin(config, run.name(), gossip::peer_name(self));
+  LivePeer::Outside outside = outside_of(config, self);
+  outside.status = [&metrics, say_progress = std::move(outside.status)](const PeerStatus& status) {
+    metrics.update(status);
+    say_progress(status);
+  };
+  const PeerResult result =
+      peer.run(run, addresses, header_event(run, config, kFacts, self), version_number(), outside);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";
   const int own = stop_signal() != 0
@@ -166,6 +174,7 @@ int first_peer(RunConfig config, const Settings& settings) {
                      std::to_string(config.peers));
   const Endpoint listen = parse_endpoint("--listen", config.listen);
   refuse_open_address(config, listen);
+  ServedPeer metrics(config);
   LivePeer peer(config, PeerId(0), PeerSocket(listen));
   RunFacts facts = kFacts;
   facts.data_digest = peer.work().data_digest();
@@ -209,14 +218,14 @@ int first_peer(RunConfig config, const Settings& settings) {
     discard_run(run);
     return 128 + stop_signal();
   }
-  return train(peer, run, PeerId(0), addresses);
+  return train(peer, run, PeerId(0), addresses, metrics);
 }
 
 void refuse_pool_options(const Settings& settings) {
   for (const Option& option : option_table()) {
     const bool own = option.name == "join" || option.name == "listen" ||
                      option.name == "insecure" || option.name == "json" || option.name == "quiet" ||
-                     option.name == "run";
+                     option.name == "run" || option.name == "metrics";
     if (!own && settings.origin(option.name) == "flag") {
       throw UsageError("--" + std::string(option.name) +
                        ": comes from the first peer when joining; leave it out");
@@ -234,6 +243,7 @@ RunDir run_dir_of(const RunConfig& own, const std::string& path) {
 int join_pool(const RunConfig& own, const Settings& settings) {
   refuse_pool_options(settings);
   const Endpoint first = parse_endpoint("--join", *own.join);
+  ServedPeer metrics(own);
   Patience patience(own);
   const auto tick = [&](const std::string& why) {
     return patience.tick("joining " + first.text() + ": " + why);
@@ -263,7 +273,7 @@ int join_pool(const RunConfig& own, const Settings& settings) {
   const RunDir run = run_dir_of(own, j.at("run").get<std::string>());
   say(own, gossip::peer_name(self) + " of " + std::to_string(config.peers) + "  " +
                peer.listening().text() + "  ->  " + run.path());
-  return train(peer, run, self, addresses);
+  return train(peer, run, self, addresses, metrics);
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& ou
 void GossipPeer::handle(const input::Start&, Turn& turn) {
   Event joined("peer.joined");
   joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
+  joined.add("step", integer(peer_.counters.steps)).add("steps", integer(blocks_.budget_steps()));
   turn.record(std::move(joined));
   begin_block(turn);
 }

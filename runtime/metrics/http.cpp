@@ -115,8 +115,8 @@ class Pages {
   Text metrics_, peers_;
 };
 
-// Not that the client has gone, or was too slow.
-bool is_about_the_request(const error_code& error) {
+// Not that the other side has gone, or was too slow.
+bool is_about_the_message(const error_code& error) {
   return error.category() == http::make_error_code(http::error::bad_method).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
 }
@@ -192,7 +192,7 @@ class MetricsServer::Lane {
     parser.header_limit(kMostHeaderBytes);
     stream.expires_after(kRequestTime);
     auto [error, read_bytes] = co_await http::async_read_header(stream, buffer, parser, kToken);
-    if (error && !is_about_the_request(error)) co_return;
+    if (error && !is_about_the_message(error)) co_return;
     const Page page = page_for(error, parser.get());
     http::response<http::span_body<const char>> response(page.status, 11);
     response.set(http::field::content_type, page.type);
@@ -286,6 +286,7 @@ asio::awaitable<void> get(const Endpoint& server, const std::string& target,
   parser.body_limit(kMostAnswerBytes);
   auto [unread, read_bytes] = co_await http::async_read(stream, buffer, parser, kToken);
   answer.error = unread.message();
+  answer.is_foreign = is_about_the_message(unread);
   if (unread) co_return;
   answer.error.clear();
   answer.status = parser.get().result_int();

@@ -39,6 +39,7 @@ class MetricsServer {
 
 struct HttpAnswer {
   std::string error;  // why there is no answer; empty when there is one
+  bool is_foreign = false;  // there is one, but it is no HTTP
   unsigned status = 0;
   std::string body;  // at most 64 MiB
 };

@@ -59,9 +59,9 @@ std::unique_ptr<PoolSource> open_source(const std::string& word, WatchedPool& po
     address = address.substr(0, address.find('/'));
   }
   if (address.find(':') == std::string::npos || address.find('/') != std::string::npos)
-    throw UsageError("hearsay watch: there is no run " + word +
+    throw UsageError("there is no run " + word +
                      "; name a run folder (runs/latest), or the HOST:PORT of --metrics");
-  return std::make_unique<EndpointPoll>(parse_endpoint("hearsay watch", address), pool);
+  return std::make_unique<EndpointPoll>(parse_endpoint("watch", address), pool);
 }
 
 std::string joined(const std::vector<StyledLine>& lines, bool has_colours) {
@@ -73,8 +73,7 @@ std::string joined(const std::vector<StyledLine>& lines, bool has_colours) {
 int print_once(const WatchedPool& pool, PoolSource& source, bool json, bool utf8) {
   while (source.look() && stop_signal() == 0) continue;
   if (stop_signal() != 0) return 128 + stop_signal();
-  if (pool.snapshot.peers.empty())
-    throw UsageError("hearsay watch --once: " + pool.trouble + "; without --once it waits");
+  if (pool.snapshot.peers.empty()) throw UsageError(pool.trouble + "; without --once it waits");
   if (json) {
     nlohmann::ordered_json j = peers_json(pool.snapshot);
     j["verdict"] = nullptr;
@@ -113,7 +112,8 @@ int watch_plainly(const WatchedPool& pool, PoolSource& source, bool utf8) {
   auto next_line = std::chrono::steady_clock::now();
   while (stop_signal() == 0 && std::cout) {
     if (source.look()) continue;
-    if (pool.trouble != trouble && !pool.trouble.empty()) std::cout << pool.trouble << "\n";
+    if (pool.trouble != trouble && !pool.trouble.empty())
+      std::cout << printable(pool.trouble_text()) << "\n";
     trouble = pool.trouble;
     const auto kept = pool.changes_so_far - pool.changes.size();
     for (said = std::max(said, kept); said < pool.changes_so_far; ++said)
@@ -146,7 +146,7 @@ int command_watch(const std::vector<std::string>& args) {
   }
   const bool once = arguments.is_on("once"), json = wants_json(arguments);
   if (json && !once && arguments.has("json"))
-    throw UsageError("hearsay watch --json: one object needs one instant; add --once");
+    throw UsageError("--json: one object needs one instant; add --once");
   const Environment environment = process_environment();
   const bool utf8 = speaks_utf8(environment);
   WatchedPool pool;

@@ -27,10 +27,11 @@ bool EndpointPoll::look() {
   asked_at_ = now;
   HttpAnswer answer = http_get(server_, "/peers.json", kAnswerTime);
   if (!answer.error.empty() && !answer.is_foreign) {
-    pool_.trouble = answered_at_ ? server_.text() + " no longer answers (" + answer.error +
-                                       "): the run has ended, or its launcher; asking again"
-                                 : server_.text() + " does not answer (" + answer.error +
-                                       "); asking again twice a second";
+    const std::string why = server_.text() +
+                            (answered_at_ ? " no longer answers (" : " does not answer (") +
+                            answer.error + ")";
+    pool_.trouble = why + (answered_at_ ? ": the run has ended, or its launcher" : "");
+    pool_.is_waiting = true;
     if (answered_at_ && now - *answered_at_ > kGivenUp) pool_.verdict = "endpoint gone";
     return false;
   }
@@ -40,16 +41,14 @@ bool EndpointPoll::look() {
                              : answer.status != 200
                                  ? "HTTP status " + std::to_string(answer.status)
                                  : "its /peers.json is none of ours, or of another version";
-    throw kernels::UsageError("hearsay watch: " + server_.text() +
-                              " is no metrics endpoint of hearsay (" + what +
+    throw kernels::UsageError(server_.text() + " is no metrics endpoint of hearsay (" + what +
                               "); name the address that --metrics printed");
   }
   answered_at_ = now;
   pool_.verdict.clear();
   take(std::move(*fresh));
-  pool_.trouble = pool_.snapshot.peers.empty()
-                      ? "the peers of " + server_.text() + " have not begun yet; waiting"
-                      : "";
+  const bool is_early = pool_.snapshot.peers.empty();
+  pool_.trouble = is_early ? "the peers of " + server_.text() + " have not begun yet" : "";
   return false;
 }
 

@@ -79,7 +79,7 @@ RunFolder::RunFolder(const std::string& path, WatchedPool& pool)
   const bool is_run = fs::exists(run_.run_json()) || fs::exists(run_.events_jsonl()) ||
                       fs::is_directory(run_.path() + "/peers");
   if (!is_run)
-    throw kernels::UsageError("hearsay watch: " + run_.path() +
+    throw kernels::UsageError(run_.path() +
                               " is no run: it holds no run.json, events.jsonl or peers/; try "
                               "runs/latest");
   pool_.snapshot.run = run_.name();
@@ -102,10 +102,13 @@ void RunFolder::read_run_json() {
 bool RunFolder::look() {
   const std::map<std::string, int> running = track_->running_on(host_);
   const bool has_more = read_logs();
-  pool_.trouble = pool_.snapshot.peers.empty() ? "no log yet in " + run_.path() + "; waiting" : "";
+  pool_.trouble = pool_.snapshot.peers.empty() ? "no log yet in " + run_.path() : "";
+  pool_.is_waiting = true;
   if (has_more) return true;
-  if (const std::size_t lines = track_->unreadable_lines(); lines > 0)
+  if (const std::size_t lines = track_->unreadable_lines(); lines > 0) {
     pool_.trouble = std::to_string(lines) + " lines of the logs cannot be read";
+    pool_.is_waiting = false;
+  }
   end_the_vanished(running);
   read_result();
   return false;

@@ -39,7 +39,7 @@ std::vector<StyledLine> bottom(const WatchedPool& pool, const WatchLook& look, i
     lines.push_back(std::move(line));
   }
   if (!pool.trouble.empty()) {
-    for (const std::string& text : broken_into(printable(pool.trouble), columns)) {
+    for (const std::string& text : broken_into(printable(pool.trouble_text()), columns)) {
       StyledLine line;
       line.add(text, Style::waiting);
       lines.push_back(std::move(line));

@@ -56,20 +56,20 @@ TEST_CASE("a large window shows table, matrix, changes and the key that ends it"
 TEST_CASE("the newest changes and the trouble stay in view", "[watch]") {
   WatchedPool pool = pool_of(2);
   for (int i = 0; i < 200; ++i) pool.add_change(i, "change " + std::to_string(i));
-  pool.trouble = "127.0.0.1:9464 does not answer (Connection refused); asking again twice a second";
+  pool.trouble = "127.0.0.1:9464 no longer answers (Connection refused): the run has ended";
+  pool.is_waiting = true;
   const std::string text = drawn(pool, {60, 24, true, true});
   CHECK(text.find("change 196") == std::string::npos);
   CHECK(text.find("00:03:19  change 199\n") != std::string::npos);
-  CHECK(text.find("asking\nagain twice a second\nq ends\n") != std::string::npos);
+  CHECK(text.find("the\nrun has ended; waiting for it\nq ends\n") != std::string::npos);
   CHECK(pool.changes.size() == WatchedPool::kMostChanges);
   CHECK(pool.changes_so_far == 200);
 }
 
 TEST_CASE("a pool that is not there yet is its trouble", "[watch]") {
   WatchedPool pool;
-  pool.trouble = "no log yet in runs/x; waiting";
-  CHECK(drawn(pool, {80, 24, true, false}) ==
-        "runs/x  live pool\n\nno log yet in runs/x; waiting\n");
+  pool.trouble = "no log yet in runs/x";
+  CHECK(drawn(pool, {80, 24, true, false}) == "runs/x  live pool\n\nno log yet in runs/x\n");
 }
 
 TEST_CASE("any window holds any pool", "[watch]") {

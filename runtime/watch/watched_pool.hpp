@@ -30,8 +30,12 @@ struct WatchedPool {
   std::size_t changes_so_far = 0;  // those that have been dropped included
   std::string verdict;             // once the run has ended
   std::string trouble;             // why there is nothing, or nothing new; empty when all is well
+  bool is_waiting = false;         // the trouble may pass
   bool has_virtual_clock = false;
 
+  std::string trouble_text() const {
+    return trouble + (!trouble.empty() && is_waiting ? "; waiting for it" : "");
+  }
   void add_change(double at_s, std::string text) {
     changes.push_back({at_s, std::move(text)});
     if (changes.size() > kMostChanges) changes.pop_front();

@@ -76,10 +76,10 @@ class FullScreen(Screen):
                 (self.lines, self.kept)
 
     def put(self, character):
-        # A picture may fill its line: with wrapping off nothing moves.
-        if character.isprintable() and self.is_alternate:
-            self.columns += 1
-            super().put(character)
-            self.columns -= 1
-        else:
-            super().put(character)
+        # A picture may fill its line: with wrapping off nothing moves. Other text is wrapped.
+        if character.isprintable() and not self.is_alternate and self.column == self.columns:
+            self.put("\n")
+            self.column = 0
+        self.columns += 1
+        super().put(character)
+        self.columns -= 1

@@ -119,7 +119,7 @@ class EndedRunTest(WatchTest):
         result = self.hearsay("watch", "run")
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         lines = result.stdout.decode().splitlines()
-        self.assertRegex(lines[0], r"^\[00:00:00\] 3/3 peers  samples \d+  loss 0\.\d+\+-0\.\d+  acc ")
+        self.assertRegex(lines[0], r"^\[00:00:00\] 3/3 peers  samples \S+  loss 0\.\d+\+-0\.\d+  acc ")
         self.assertEqual(lines[1:], ["[00:00:00] ended: ok"])
 
 
@@ -153,7 +153,7 @@ class LiveTest(WatchTest):
         run.mkdir()
         (run / "run.json").write_text('{"clock":"monotonic","config":{}}')
         viewer = self.begin_plain("run")
-        self.wait_until(lambda: "no log yet in run; waiting\n" in self.seen(), "that it waits")
+        self.wait_until(lambda: "no log yet in run; waiting for it\n" in self.seen(), "that it waits")
         self.refused(("watch", "run", "--once"), "no log yet in run", "without --once it waits")
         (run / "peers/p00").mkdir(parents=True)
         log = run / "peers/p00/events.jsonl"
@@ -244,7 +244,7 @@ class TerminalTest(WatchTest):
         self.assertRegex(lines[2], r"^peer +progress +loss +acc +speed +partner +sent$")
         for row, peer in enumerate(("p00", "p01", "p02"), 3):
             self.assertRegex(lines[row], fr"^{peer} ● trains  \S{{16}} +\d+% +\d\.\d{{3}} [▁-█]+")
-        self.assertRegex(lines[6], r"^00:00:\d\d  left .*3/3 peers  merges \d+")
+        self.assertRegex(lines[6], r"^00:00:\d\d  3/3 peers  merges \d+")
         self.assertRegex(lines[8], r"^merges  the last \d+, in \d+\.\d+ s; a row took in a column's")
         self.assertRegex(lines[9], r"^    p00 p01 p02   sum    +\d+\.\d{3}s  p0\d ← p0\d  0\.50")
         self.assertRegex(lines[10], r"^p00   ╲ +\d+ +\d+ +\d+ ")

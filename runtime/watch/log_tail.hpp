@@ -19,7 +19,7 @@ namespace hearsay::runtime {
 class LogTail {
  public:
   static constexpr std::size_t kMostLine = std::size_t{1} << 20;   // longer ones are passed over
-  static constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // of the file, a call
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 18;  // of the file, a call
 
   explicit LogTail(std::string path) : path_(std::move(path)) {}
 

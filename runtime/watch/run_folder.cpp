@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
+constexpr auto kLook = 200ms;
 constexpr auto kWaitForResult = 10s;  // from the end of the last peer
 
 // Null when it is not there, or not whole.
@@ -124,19 +125,26 @@ bool RunFolder::read_logs() {
       logs_.try_emplace(peer, run_.peer_events(peer));
     }
   }
-  bool has_more = false;
-  for (auto& [peer, log] : logs_) {
-    const LogTail::Reader reader{[this, &name = peer] {
-                                   if (name.empty()) {
-                                     forget_all();
-                                   } else {
-                                     track_->begin_anew(name);
-                                   }
-                                 },
-                                 [this](std::string_view line) { track_->take(line); }};
-    has_more = log.read(reader) || has_more;
+  // In turns, as a log of hours takes longer than a viewer wants to wait.
+  const auto until = std::chrono::steady_clock::now() + kLook;
+  bool has_more = true;
+  while (has_more) {
+    has_more = false;
+    for (auto& [peer, log] : logs_) has_more = read_log(peer, log) || has_more;
+    if (std::chrono::steady_clock::now() > until) break;
   }
   return has_more;
+}
+
+bool RunFolder::read_log(const std::string& peer, LogTail& log) {
+  const auto begins_anew = [this, &peer] {
+    if (peer.empty()) {
+      forget_all();
+    } else {
+      track_->begin_anew(peer);
+    }
+  };
+  return log.read({begins_anew, [this](std::string_view line) { track_->take(line); }});
 }
 
 void RunFolder::forget_all() {

@@ -32,6 +32,7 @@ class RunFolder final : public PoolSource {
 
   void read_run_json();
   bool read_logs();
+  bool read_log(const std::string& peer, LogTail& log);
   void read_result();
   void forget_all();
   void end_the_vanished(const std::map<std::string, int>& before);

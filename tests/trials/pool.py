@@ -106,6 +106,9 @@ class Pool:
                               or len(self.alive()) < len(self.processes), "all train", seconds)
         if ended := [rank for rank in self.processes if rank not in self.alive()]:
             raise trials.Failure(f"{', '.join(map(peer_name, ended))} ended early")
+        for rank in ranks:
+            if self.endpoint(rank)["pid"] != self.processes[rank].pid:
+                raise trials.Failure(f"rank {rank} is not {peer_name(rank)}")
         return self
 
     def close(self):
@@ -171,7 +174,7 @@ class Pool:
             path = self.folder(rank) / "events.jsonl"
             if path.exists():
                 for line in path.read_text(errors="replace").splitlines()[-lines:]:
-                    print(f"    {line[:200]}")
+                    print(f"    {line[:160]}")
 
 
 def samples_at(blocks, t_ns):

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
-TAIL_LINES = 15
+TAIL_LINES = 6
 
 
 def parse(doc, seconds, seeds=1):

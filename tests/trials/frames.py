@@ -5,19 +5,19 @@ import struct
 
 HEADER_BYTES = 60
 TRAILER_BYTES = 4
-VOTE_BYTES = 8
+VOTE_BYTES, PULSE_BYTES = 8, 12
 HELLO, WELCOME, REFUSED, BYE, JOIN = range(32, 37)
 NAMES = {0: "push", 1: "ack", 2: "request", 3: "reply", 4: "busy", 5: "returned", 6: "chunk", 7: "ping",
-         8: "pong", 9: "finished", 10: "left", HELLO: "hello", WELCOME: "welcome", REFUSED: "refused",
-         BYE: "bye", JOIN: "join"}
+         8: "pong", 9: "finished", 10: "left", 11: "fetch", 12: "model", HELLO: "hello", WELCOME: "welcome",
+         REFUSED: "refused", BYE: "bye", JOIN: "join"}
 MOST_BYTES = 1 << 40  # more than any model: a header that says so is none
 
 
 def body_bytes(header):
     """What follows a header, trailer included. The only place that knows the layout of lengths."""
-    votes, = struct.unpack_from("<H", header, 6)
+    pulses, votes = struct.unpack_from("<BH", header, 5)
     payload, = struct.unpack_from("<Q", header, 48)
-    return VOTE_BYTES * votes + payload + TRAILER_BYTES
+    return VOTE_BYTES * votes + PULSE_BYTES * pulses + payload + TRAILER_BYTES
 
 
 class Message:
@@ -99,6 +99,6 @@ class Splitter:
 
 def message(kind, sender, to=0, payload=b"", seq=0):
     """A whole message as bytes, for tests. Nobody between two peers looks at its checksums."""
-    header = struct.pack("<2sBBBBHIIQQQdQI", b"hs", 1, kind, 0, 0, 0, sender, to, seq, 0, 0, 0.0,
+    header = struct.pack("<2sBBBBHIIQQQdQI", b"hs", 2, kind, 0, 0, 0, sender, to, seq, 0, 0, 0.0,
                          len(payload), 0)
     return header + payload + bytes(TRAILER_BYTES)

@@ -17,6 +17,7 @@ DROP_BUDGET_S = 3.0
 BACK_BUDGET_S = 5.0
 ALLOWED_SLOWDOWN = 0.05
 LINK_BPS = 8e6
+GIVES_UP = ("merge.half", "peer.lost", "fault.seen")
 
 
 def under_way(many):
@@ -38,8 +39,8 @@ def dropped_after(many, rank, clock_ns):
     """Seconds from the moment the peer could know (stop, or its own request) until it gave up."""
     name = pool.peer_name(FROZEN)
     asked = [e["t_ns"] for e in many.events(rank, "delta.sent") if e["to"] == name]
-    gave_up = [e["t_ns"] for e in many.events(rank, "merge.half", "peer.lost", since_ns=clock_ns)
-               if e["who"] == name]
+    gave_up = [e["t_ns"] for e in many.events(rank, *GIVES_UP, since_ns=clock_ns)
+               if e.get("who") == name and e.get("kind", "silent") == "silent"]
     if not gave_up:
         return None
     since = max([clock_ns] + [t_ns for t_ns in asked if t_ns < gave_up[0]])
@@ -62,8 +63,8 @@ def freeze_once(trial, many, span_s, number):
     times = {rank: dropped_after(many, rank, clocks[rank]) for rank in others}
     known = [seconds for seconds in times.values() if seconds is not None]
     trial.check(net[1] / net[0] > 1 - ALLOWED_SLOWDOWN,
-                f"stop {number}: others {net[1] / net[0] - 1:+.1%} samples/s ({rate[1] / rate[0] - 1:+.1%} with "
-                f"its share of the cores), idle {idle[0]:.2%} -> {idle[1]:.2%}")
+                f"stop {number}: others {net[1] / net[0] - 1:+.1%} samples/s ({rate[1] / rate[0] - 1:+.1%} "
+                f"with its share of the cores), idle {idle[0]:.2%} -> {idle[1]:.2%}")
     dropped = ", ".join("never asked" if t is None else f"{t:.2f} s" for t in times.values())
     trial.check(known and max(known) <= DROP_BUDGET_S and all(times[rank] is not None for rank in waiting),
                 f"stop {number}: given up after {dropped} ({len(waiting)} exchanges were under way)")

@@ -54,5 +54,15 @@ def consensus(models):
     return spread / max(1e-30, math.sqrt(sum(value * value for value in middle)))
 
 
-def are_finite(model):
-    return all(math.isfinite(value) for value in model)
+def are_whole(many, ranks):
+    """Whether the newest model of each is finite and has the digest that it names."""
+    library = model_files.hash_library()
+    for rank in ranks:
+        folder = many.folder(rank) / "ckpt"
+        name = (folder / "latest").read_text().strip()
+        metadata, values = model_files.read(folder / name / "model.safetensors")
+        if not all(math.isfinite(value) for value in array.array("f", values)):
+            return False
+        if library and metadata["hearsay.digest"] != model_files.digest(library, [values]):
+            return False
+    return True

@@ -34,6 +34,12 @@ def peer_name(rank):
     return f"p{rank:02}"
 
 
+def read_log(path):
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
+
+
 class Pool:
     """`words` go to every peer. Peers start one by one; `size` places, of which some may stay empty."""
 
@@ -133,14 +139,16 @@ class Pool:
 
     def log(self, rank):
         """Events of the peer, header lines included; a torn last line does not count."""
-        path = self.folder(rank) / "events.jsonl"
-        if not path.exists():
-            return []
-        lines = path.read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines[:-1] if line]
+        return read_log(self.folder(rank) / "events.jsonl")
+
+    def earlier_logs(self, rank):
+        """Of its earlier starts, first to last."""
+        paths = self.folder(rank).glob("events.*.jsonl")
+        return [read_log(path) for path in sorted(paths, key=lambda path: int(path.name.split(".")[1]))]
 
     def events(self, rank, *names, since_ns=0):
-        return [event for event in self.log(rank) if event["ev"] in names and event["t_ns"] >= since_ns]
+        return [event for event in self.log(rank)
+                if event["ev"] in names and event.get("t_ns", 0) >= since_ns]
 
     def is_training(self, rank):
         path = self.folder(rank) / "events.jsonl"

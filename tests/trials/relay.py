@@ -15,7 +15,8 @@ prints what was done so far, the end of stdin ends the relay with a last summary
   deaf        peer              its door does not accept: dials hang
   reset       every_s           connections are reset
   loss        share             whole frames vanish, never handshakes; kinds, sender, times
-  kill-after  bytes or share    of a frame's payload; then how: close, reset or stall; times (1)
+  kill-after  bytes or share    of a frame's payload; then how: close, reset or stall; kinds, sender,
+                                times (1), chance (1)
 """
 
 import argparse
@@ -198,11 +199,11 @@ class Relay:
     async def _carry(self, connection):
         """Reads who dials, dials the peer, then moves bytes both ways until both ends have closed."""
         out = Way(connection.client, None, None, connection.door)
-        self._note("dialled", connection)
         try:
             while connection.dialler is None and not out.splitter.is_foreign:
                 if not await self._read(out, connection):
                     break
+            self._note("dialled", connection)
             await self._may_move(connection)
             connection.server = socket.socket(
                 socket.AF_INET6 if ":" in self.doors[connection.door][1][0] else socket.AF_INET)
@@ -326,7 +327,8 @@ class Relay:
     def _aim(self, message, way):
         """Whether this message is one that will not get through."""
         for rule in self._of("kill-after", way.sender, way.receiver):
-            if message.has_weights and rule.takes(message, way.sender):
+            is_meant = message.has_weights and rule.takes(message, way.sender)
+            if is_meant and self.random.random() < rule.words.get("chance", 1):
                 rule.count()
                 message.ending = rule
                 return

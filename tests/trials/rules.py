@@ -8,7 +8,7 @@ CATCH_UP_S = 0.05
 NEEDED = {"latency": {"ms"}, "rate": {"bps"}, "stall": set(), "cut": set(), "deaf": {"peer"},
           "reset": {"every_s"}, "loss": {"share"}, "kill-after": set()}
 ALLOWED = {"latency": {"jitter_ms"}, "loss": {"kinds", "times", "sender"}, "cut": {"end"},
-           "kill-after": {"bytes", "share", "kinds", "times", "sender", "how"}}
+           "kill-after": {"bytes", "share", "kinds", "times", "sender", "how", "chance"}}
 COMMON = {"do", "name", "peer", "pair", "groups", "for_s"}
 ENDS = {"close", "reset", "stall"}
 

@@ -15,12 +15,13 @@ TAIL_LINES = 6
 
 
 def parse(doc, seconds, seeds=1):
-    """usage: TRIAL HEARSAY [--quick] [--seconds S] [--seeds N] [--keep]"""
+    """usage: TRIAL HEARSAY [--quick] [--seconds S, where it has spans] [--seeds N] [--keep]"""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hearsay", nargs="?", default=os.environ.get("HEARSAY_BINARY"),
                         help="the program; or in HEARSAY_BINARY")
     parser.add_argument("--quick", action="store_true", help="small pools and short spans, for a test")
-    parser.add_argument("--seconds", type=float, help=f"of one measured span (default {seconds:g})")
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, help=f"of one measured span (default {seconds:g})")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"how many, from --seed on ({seeds})")
     parser.add_argument("--seed", type=int, default=0, help="the first one (0)")
     parser.add_argument("--keep", action="store_true", help="leave the runs where they are, and say where")
@@ -28,9 +29,9 @@ def parse(doc, seconds, seeds=1):
     if not options.hearsay:
         parser.error("name the hearsay binary, or set HEARSAY_BINARY")
     options.hearsay = os.path.abspath(options.hearsay)
-    options.is_default_seconds = options.seconds is None
-    if options.seconds is None:
-        options.seconds = seconds
+    if seconds is not None:
+        options.is_default_seconds = options.seconds is None
+        options.seconds = seconds if options.seconds is None else options.seconds
     return options
 
 
@@ -98,7 +99,7 @@ class Failure(Exception):
     """Something did not come about, and the trial cannot go on."""
 
 
-def run(doc, work, seconds, seeds=1):
+def run(doc, work, seconds=None, seeds=1):
     """The whole of a trial script: work(trial, options)."""
     options = parse(doc, seconds, seeds)
     with Trial(options) as trial:

@@ -39,13 +39,13 @@ def work(trial, options):
     about = {rank: [event for event in many.events(rank, "fault.seen", "peer.lost", since_ns=clocks[rank])
                     if event.get("who") == pool.peer_name(DEAD)] for rank in others}
     lines = [len(events) for events in about.values()]
-    knows = [min((event["t_ns"] - clocks[rank] for event in events if event["ev"] == "peer.lost"), default=None)
-             for rank, events in about.items()]
+    knows = [min((event["t_ns"] - clocks[rank] for event in events if event["ev"] == "peer.lost"),
+                 default=None) for rank, events in about.items()]
     allowed = ALLOWED_DIALS_FIRST + ALLOWED_DIALS_A_MINUTE * span_s / 60
     trial.check(max(by_whom) <= allowed,
-                f"in {span_s:g} s: {len(dials)} dials to the dead peer by {len(others)} others, at most "
-                f"{max(by_whom)} by one (allowed {allowed:.0f}); {sum(t > span_s / 2 for t, _ in dials)} of them "
-                f"in the second half")
+                f"in {span_s:g} s: {len(dials)} dials to the dead peer by {len(others)} others, at "
+                f"most {max(by_whom)} by one (allowed {allowed:.0f}); "
+                f"{sum(t > span_s / 2 for t, _ in dials)} of them in the second half")
     trial.check(max(lines) <= ALLOWED_LINES,
                 f"at most {max(lines)} lines about it in one log (allowed {ALLOWED_LINES})")
     trial.check(None not in knows, "all others know of its death, the last one after "

@@ -101,7 +101,8 @@ def start_together(trial, options):
                    and [many.endpoint(rank)["incarnation"] for rank in range(4)] == [0] * 4)
         good += is_good
         if not is_good:
-            trial.check(False, f"start {number}, delays {[round(d, 2) for d in delays]}: {result['verdict']}, "
+            told = ", ".join(f"{delay:.2f}" for delay in delays)
+            trial.check(False, f"start {number}, delays {told} s: verdict {result['verdict']}, "
                                f"{result['peers_lost']} lost, exit codes {codes}")
             return
         many.close()

@@ -97,10 +97,9 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
 
   PoolResult result;
   try {
-    const auto record =
-        earlier ? std::make_unique<SimRecord>(dir, config, earlier->checkpoint)
-                : std::make_unique<SimRecord>(dir, config,
-                                              header_event(dir, config, facts_of(simulation)));
+    const auto record = earlier ? std::make_unique<SimRecord>(dir, config, earlier->checkpoint)
+                                : std::make_unique<SimRecord>(
+                                      dir, config, header_event(dir, config, facts_of(simulation)));
     hooks.checkpoint_due = [&] { return record->checkpoint_due(); };
     hooks.checkpoint = [&] { record->checkpoint(simulation); };
     result = simulation.run(*record, std::move(hooks));
@@ -142,7 +141,8 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
   }
   if (!result.reason.empty() && result.exit_code != 0) {
     std::cerr << "hearsay: " << result.verdict << ": " << result.reason;
-    if (stop_signal() != 0) std::cerr << "; go on with: hearsay sim --run " << dir.path() << " --resume";
+    if (stop_signal() != 0)
+      std::cerr << "; go on with: hearsay sim --run " << dir.path() << " --resume";
     std::cerr << "\n";
   }
   return result.exit_code;
@@ -165,8 +165,8 @@ int resume(const Arguments& arguments, const std::string& path) {
     throw kernels::UsageError("--resume: the run in " + run.path() + " was made by hearsay " +
                               record.command + "; resume it with that");
   }
-  const Settings settings = resume_settings(arguments, process_environment(), run.path(),
-                                            run.run_json(), kMayChange);
+  const Settings settings =
+      resume_settings(arguments, process_environment(), run.path(), run.run_json(), kMayChange);
   const RunConfig config = typed_config(settings);
   refuse_complete(run, kUnfinished);
   if (CheckpointStore(run.checkpoints()).numbers().empty()) newest_checkpoint(run);  // says so

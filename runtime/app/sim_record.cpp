@@ -52,9 +52,9 @@ LoadedCheckpoint newest_checkpoint(const RunDir& run) {
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(run.events_jsonl(), error);
     if (!error && bytes >= needed) return;
-    throw kernels::DamagedFile(run.events_jsonl(), error ? 0 : static_cast<std::size_t>(bytes),
-                               "the log ends before byte " + std::to_string(needed) +
-                                   ", where it stood at " + from.path);
+    throw kernels::DamagedFile(
+        run.events_jsonl(), error ? 0 : static_cast<std::size_t>(bytes),
+        "the log ends before byte " + std::to_string(needed) + ", where it stood at " + from.path);
   };
   const auto damaged = [](const std::string& line) {
     std::cerr << "hearsay: damaged, looking for the checkpoint before it: " << line << "\n";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a simulation leaves while it runs: its event log, and checkpoints of the whole pool in
 // RUN/ckpt, by time, by SIGUSR1, and before a stop takes effect. A checkpoint that cannot be
-// written is said once and the run goes on; a log that cannot be kept ends it (Fault). Lane: that of
-// SimHost::run. Cost: a look at the clock per event; training waits while a checkpoint is written.
+// written is said once and the run goes on; a log that cannot be kept ends it (Fault). Lane: that
+// of SimHost::run. Cost: a look at the clock per event; training waits while a checkpoint is
+// written.
 #pragma once
 
 #include <chrono>

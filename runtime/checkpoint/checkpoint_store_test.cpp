@@ -127,11 +127,12 @@ TEST_CASE("the newest two are kept, and the first of every hour") {
   write_text(dir.file("somebody.tmp"), "not ours");
   store.write(7, Example(7).checkpoint);
   CHECK(store.numbers() == std::vector<std::uint64_t>{1, 4, 6, 7});
-  CHECK(names(dir.path()) == std::vector<std::string>{"000001", "000004", "000006", "000007",
-                                                      "latest", "somebody.tmp"});
+  CHECK(names(dir.path()) ==
+        std::vector<std::string>{"000001", "000004", "000006", "000007", "latest", "somebody.tmp"});
 }
 
-TEST_CASE("a checkpoint cut short or with one bit changed, anywhere, is refused by file and offset") {
+TEST_CASE(
+    "a checkpoint cut short or with one bit changed, anywhere, is refused by file and offset") {
   const TempDir dir;
   const CheckpointStore store(dir.path());
   store.write(1, Example(3, 8).checkpoint);
@@ -244,8 +245,8 @@ TEST_CASE("a writer killed at any instant leaves a good checkpoint and nothing t
       for (std::uint64_t n = last + 1;; ++n) store.write(n, Example(n, 20'000).checkpoint);
     }
     REQUIRE(child > 0);
-    std::this_thread::sleep_for(std::chrono::microseconds(
-        rng.below(static_cast<std::uint32_t>(most_us.count() + 1))));
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(rng.below(static_cast<std::uint32_t>(most_us.count() + 1))));
     ::kill(child, SIGKILL);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
@@ -261,8 +262,8 @@ TEST_CASE("a writer killed at any instant leaves a good checkpoint and nothing t
       REQUIRE(number_in(store.load(each)) == static_cast<std::int64_t>(each));
     last = number;
   }
-  CHECK(last > 20);     // some were written,
-  CHECK(strays > 20);   // and some were not
+  CHECK(last > 20);    // some were written,
+  CHECK(strays > 20);  // and some were not
   store.write(last + 1, Example(last + 1).checkpoint);
   for (const std::string& name : names(dir.path())) CHECK(name.find(".tmp") == std::string::npos);
 }
@@ -279,7 +280,8 @@ TEST_CASE("a disk that is full at any byte leaves the old checkpoint and nothing
         store.write(2, Example(2).checkpoint);
       } catch (const Fault& fault) {
         const std::string line = fault.what();
-        return line.find(dir.path()) == 0 && line.find("File too large") != std::string::npos ? 1 : 2;
+        return line.find(dir.path()) == 0 && line.find("File too large") != std::string::npos ? 1
+                                                                                              : 2;
       }
       return 0;
     });

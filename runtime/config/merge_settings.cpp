@@ -129,14 +129,15 @@ Settings resume_settings(const Arguments& arguments, const Environment& environm
                          const std::vector<std::string_view>& may_change) {
   Settings settings = defaults();
   overlay(settings, read_config_file(run_json), "file " + run_json);
-  const auto lay_on = [&](const OptionTexts& texts, const std::function<std::string(const std::string&)>& origin) {
+  const auto lay_on = [&](const OptionTexts& texts,
+                          const std::function<std::string(const std::string&)>& origin) {
     for (const auto& [name, values] : texts) {
       const Setting given{values, origin(name)};
       const Option& option = *find_option(name);
       const bool free = std::find(may_change.begin(), may_change.end(), name) != may_change.end();
       if (name == "config") {
-        throw UsageError("--config " + given.text() + ": not with --resume, which takes " + run_json +
-                         "; leave it out");
+        throw UsageError("--config " + given.text() + ": not with --resume, which takes " +
+                         run_json + "; leave it out");
       }
       if (free || !option.recorded) {
         settings.set(name, values, given.origin);

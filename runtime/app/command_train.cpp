@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearsay train: be one peer. Under `hearsay launch` or a supervisor everything comes over the
-// control channel; under mpirun this process becomes the supervisor; otherwise a person has started
-// it, as the first peer (--listen) or to join one (--join).
+// control channel; under mpirun this process becomes the supervisor; other launchers say rank and
+// size, and peers find each other by files; otherwise a person has started it, as the first peer
+// (--listen) or to join one (--join).
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "gossip/event.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/app/by_hand.hpp"
+#include "runtime/app/by_rank.hpp"
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/launcher.hpp"
@@ -79,14 +81,19 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
   config.peers = static_cast<std::uint32_t>(variable_as_count("HEARSAY_PEERS"));
   if (id >= config.peers) throw UsageError("HEARSAY_PEER is not below HEARSAY_PEERS");
   const kernels::PeerId self(static_cast<std::uint32_t>(id));
-  LivePeer peer(config, self, PeerSocket(parse_endpoint("--listen", config.listen)));
-  channel.send(control::encode(control::FromPeer(control::Ready{peer.listening().text()})));
+  LivePeer peer(config, self, PeerSocket(config));
+  channel.send(control::encode(control::FromPeer(control::Ready{peer.announced().text()})));
   channel.flush();
   const auto start = wait_for_start(channel);
   if (!start) return stop_signal() != 0 ? 128 + stop_signal() : static_cast<int>(ExitCode::usage);
-  std::vector<Endpoint> addresses;
-  for (const std::string& text : start->peers) addresses.push_back(parse_endpoint("start", text));
-  if (addresses.size() != config.peers) throw UsageError("the watcher named too few peers");
+  if (start->peers.size() != config.peers) throw UsageError("the watcher named too few peers");
+  PeerPlace place;
+  place.incarnation = start->incarnation;
+  place.late = start->late;
+  for (std::uint32_t i = 0; i < config.peers; ++i) {
+    if (i != self.value)
+      place.book.push_back({kernels::PeerId(i), 0, parse_endpoint("start", start->peers[i])});
+  }
 
   LivePeer::Outside outside;
   outside.poll = [&](LiveOrders& orders) { obey(channel, orders); };
@@ -101,7 +108,7 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
   outside.checkpoint_asked = take_checkpoint_request;
   const RunDir run = RunDir::open(start->run);
   const PeerResult result = peer.run(
-      run, addresses, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
+      run, place, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
       version_number(), outside);
   if (result.alive) {  // the last word on accuracy, for a target that is met at the end only
     newest.accuracy = result.test.accuracy;
@@ -144,18 +151,15 @@ int command_train(const std::vector<std::string>& args) {
     catch_checkpoint_signal();
     return run_watched(std::move(config), std::move(*channel), launcher.name);
   }
+  if (config.join || launcher.name == "single") return train_by_hand(config, settings);
   if (launcher.name == "openmpi" || launcher.name == "pmix")
     return supervise_under_mpi(args, settings, config);
-  if (launcher.name == "hearsay") {
+  if (launcher.name == "hearsay" && config.run_dir.empty()) {
     throw UsageError(
-        "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, or "
-        "use hearsay launch -n N");
+        "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, "
+        "give all peers the same --run DIR, or use hearsay launch -n N");
   }
-  if (launcher.name != "single") {
-    throw UsageError("hearsay train under " + launcher.name +
-                     " is not there yet; use mpirun -n N hearsay train, or hearsay launch -n N");
-  }
-  return train_by_hand(config, settings);
+  return train_by_rank(settings, launcher);
 }
 
 }  // namespace hearsay::runtime

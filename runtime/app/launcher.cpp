@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "kernels/core/errc.hpp"
+
 namespace hearsay::runtime {
 
 namespace {
@@ -41,6 +43,29 @@ std::optional<std::uint64_t> as_count(const std::optional<std::string>& text) {
   return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
 }
 
+// What else the chosen launcher says about the job.
+void describe_job(const Environment& environment, Launcher& launcher) {
+  const auto text = [&](std::string_view name) { return variable(environment, name).value_or(""); };
+  const auto count = [&](std::string_view name) { return as_count(variable(environment, name)); };
+  std::optional<std::uint64_t> here;  // processes of the job on this host
+  if (launcher.name == "openmpi") {
+    here = count("OMPI_COMM_WORLD_LOCAL_SIZE");
+  } else if (launcher.name == "slurm") {
+    launcher.job = text("SLURM_JOB_ID");
+    if (const std::string step = text("SLURM_STEP_ID"); !step.empty()) launcher.job += "." + step;
+    launcher.attempt = count("SLURM_RESTART_COUNT").value_or(0);
+    const auto step_nodes = count("SLURM_STEP_NUM_NODES");
+    launcher.several_hosts = (step_nodes ? step_nodes : count("SLURM_NNODES")).value_or(1) > 1;
+  } else if (launcher.name == "torchrun") {
+    launcher.job = text("TORCHELASTIC_RUN_ID");
+    // Its word for "nobody has named it".
+    if (launcher.job.empty() || launcher.job == "none") launcher.job = text("MASTER_PORT");
+    launcher.attempt = count("TORCHELASTIC_RESTART_COUNT").value_or(0);
+    here = count("LOCAL_WORLD_SIZE");
+  }
+  if (here && launcher.size) launcher.several_hosts = *here < *launcher.size;
+}
+
 }  // namespace
 
 Launcher detect_launcher(const Environment& environment) {
@@ -68,7 +93,32 @@ Launcher detect_launcher(const Environment& environment) {
       launcher.used.push_back(std::string(source.size) + "=" + *size);
     }
   }
+  describe_job(environment, launcher);
   return launcher;
+}
+
+Settings with_job_size(const Settings& settings, const Launcher& launcher) {
+  const std::string size = std::to_string(*launcher.size), &origin = settings.origin("peers");
+  const bool is_asked_for = origin != "default" && !origin.starts_with("preset");
+  if (is_asked_for && settings.text("peers") != size)
+    throw kernels::UsageError("--peers " + settings.text("peers") + ": " + launcher.name +
+                              " started " + size + " processes; leave --peers out, or start " +
+                              settings.text("peers"));
+  Settings effective = settings;
+  effective.set("peers", {size}, launcher.name);
+  return effective;
+}
+
+std::string listen_of_job(const Settings& settings, const Launcher& launcher) {
+  if (!launcher.several_hosts || settings.origin("listen") != "default")
+    return settings.text("listen");
+  if (settings.text("insecure") != "true") {
+    throw kernels::UsageError(
+        "--listen: this job has processes on several hosts, so peers have to listen beyond "
+        "loopback, and frames travel unprotected; add --insecure on a network where everybody is "
+        "trusted");
+  }
+  return "0.0.0.0:0";
 }
 
 }  // namespace hearsay::runtime

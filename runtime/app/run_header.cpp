@@ -11,6 +11,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/version.hpp"
+#include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/event_writer.hpp"
 
 namespace hearsay::runtime {
@@ -23,11 +24,6 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
-}
-
-std::string host_name() {
-  char text[256] = {};
-  return gethostname(text, sizeof text - 1) == 0 ? text : "unknown";
 }
 
 }  // namespace
@@ -45,6 +41,7 @@ nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,
   j["clock"] = facts.clock;
   j["hosts"] = {host_name()};
   j["launcher"] = facts.launcher;
+  if (!facts.session.empty()) j["session"] = facts.session;
   j["seed"] = config.seed;
   j["peers"] = config.peers;
   if (facts.threads) j["threads"] = *facts.threads;

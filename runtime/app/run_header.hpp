@@ -25,6 +25,7 @@ struct RunFacts {
   std::optional<std::size_t> threads;      // of a simulation
   std::optional<std::string> data_digest;  // where whoever writes has read the data
   std::optional<std::size_t> parameters;
+  std::string session{};  // of a job whose peers find each other by files
 };
 
 nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,

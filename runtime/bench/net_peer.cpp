@@ -36,9 +36,9 @@ void NetPeer::start(const std::vector<std::uint16_t>& ports) {
   hello.peers = processes_;
   hello.incarnation = 1;
   hello.layout.add("values", {values_});
-  std::vector<Endpoint> addresses;
-  for (const std::uint16_t port : ports) addresses.push_back({"127.0.0.1", port});
-  transport_.start(std::move(hello), std::move(addresses), arrivals_);
+  for (std::uint32_t i = 0; i < ports.size(); ++i)
+    hello.book.push_back({PeerId(i), 0, {"127.0.0.1", ports[i]}});
+  transport_.start(std::move(hello), arrivals_);
 }
 
 void NetPeer::finish() { transport_.drain(gossip::limits::kDrainTimeout); }

@@ -255,7 +255,8 @@ PoolPlan build_pool_plan(const RunConfig& config) {
 
 std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
                                                  kernels::PeerId self,
-                                                 std::uint64_t steps_per_epoch) {
+                                                 std::uint64_t steps_per_epoch,
+                                                 const PeerPlace& place) {
   const std::string& name = config.protocol.name;
   if (name == "local") {
     return std::make_unique<gossip::Local>(
@@ -277,6 +278,9 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.wait = config.wait;
   settings.until_converged = config.until_converged;
   settings.end_game_rounds = plan.end_game;
+  settings.incarnation = place.incarnation;
+  settings.late = place.late;
+  settings.at_start = place.at_start;
   settings.topology = plan.topology;
   settings.policy = plan.policy;
   return std::make_unique<gossip::GossipPeer>(settings);

@@ -14,6 +14,7 @@
 #include "kernels/nn/mlp.hpp"
 #include "merge/policy.hpp"
 #include "runtime/config/run_config.hpp"
+#include "runtime/host/peer_place.hpp"
 #include "runtime/train/schedule.hpp"
 
 namespace hearsay::runtime {
@@ -43,6 +44,7 @@ PoolPlan build_pool_plan(const RunConfig& config);
 
 std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
                                                  kernels::PeerId self,
-                                                 std::uint64_t steps_per_epoch);
+                                                 std::uint64_t steps_per_epoch,
+                                                 const PeerPlace& place = {});
 
 }  // namespace hearsay::runtime

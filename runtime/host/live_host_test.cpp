@@ -89,7 +89,9 @@ struct Peer {
     hello.peer = self;
     hello.peers = config.peers;
     hello.layout.add("0.weight", {kValues});
-    transport->start(std::move(hello), addresses, arrivals);
+    for (std::uint32_t i = 0; i < addresses.size(); ++i)
+      hello.book.push_back({PeerId(i), 0, addresses[i]});
+    transport->start(std::move(hello), arrivals);
     LiveOptions options;
     options.self = self;
     options.epochs = config.epochs;

@@ -4,17 +4,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
+#include <cstdio>
+#include <random>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "gossip/limits.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
-#include "runtime/log/atomic_file.hpp"
+#include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/event_writer.hpp"
+#include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -35,22 +35,37 @@ std::uint64_t peak_rss_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
 }
 
-void write_endpoint(const RunDir& run, const std::string& name, const Endpoint& address) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  nlohmann::ordered_json j;
-  j["address"] = address.text();
-  j["pid"] = getpid();
-  j["host"] = host.data();
-  j["incarnation"] = 0;
-  write_file_atomically(run.peer_endpoint(name), j.dump(2) + "\n");
+// The log of an earlier start stays, as events.0.jsonl, events.1.jsonl, ...
+void keep_earlier_log(const RunDir& run, const std::string& name) {
+  const std::string log = run.peer_events(name);
+  for (int i = 0; ::access(log.c_str(), F_OK) == 0; ++i) {
+    const std::string kept = run.peer_dir(name) + "/events." + std::to_string(i) + ".jsonl";
+    if (::access(kept.c_str(), F_OK) == 0) continue;
+    if (std::rename(log.c_str(), kept.c_str()) != 0) return;  // the writer says what is wrong
+  }
+}
+
+std::uint64_t fresh_nonce() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  return (high << 32 | device()) | 1;  // 0 means none
 }
 
 }  // namespace
 
-PeerSocket::PeerSocket(const Endpoint& listen) {
+PeerSocket::PeerSocket(const RunConfig& config)
+    : PeerSocket(config, parse_endpoint("--listen", config.listen)) {}
+
+PeerSocket::PeerSocket(const RunConfig& config, const Endpoint& listen) {
   TransportOptions options;
   options.listen = listen;
+  if (!config.announce.empty()) {
+    options.announce = parse_endpoint("--announce", config.announce);
+    if (is_wildcard(options.announce->host)) {
+      throw kernels::UsageError("--announce: " + config.announce +
+                                " leads nowhere; name an address that others can dial");
+    }
+  }
   options.blank = [pool = snapshots](std::size_t values) mutable { return pool.blank(values); };
   transport = std::make_unique<Transport>(std::move(options));
 }
@@ -61,12 +76,16 @@ LivePeer::LivePeer(const RunConfig& config, kernels::PeerId self, PeerSocket soc
       work_(config, self, socket.snapshots),
       transport_(std::move(socket.transport)) {}
 
-PeerResult LivePeer::run(const RunDir& run, const std::vector<Endpoint>& addresses,
-                         const gossip::Event& header, const std::string& version,
-                         const Outside& outside) {
+PeerResult LivePeer::run(const RunDir& run, const PeerPlace& place, const gossip::Event& header,
+                         const std::string& version, const Outside& outside) {
   const std::string name = gossip::peer_name(self_);
   const std::string folder = run.prepare_peer_dir(name);
-  write_endpoint(run, name, listening());
+  write_endpoint(run, name, endpoint_here(announced(), place.incarnation, place.session));
+  if (place.incarnation > 0) {
+    keep_earlier_log(run, name);
+    ::unlink(run.peer_result(name).c_str());
+  }
+  work_.take(place);
   EventWriter writer(folder);
   writer.write_header(header);
   Hello hello;
@@ -74,7 +93,10 @@ PeerResult LivePeer::run(const RunDir& run, const std::vector<Endpoint>& address
   hello.peer = self_;
   hello.peers = config_.peers;
   hello.layout = work_.layout();
-  transport_->start(std::move(hello), addresses, arrivals_);
+  hello.incarnation = place.incarnation;
+  hello.nonce = fresh_nonce();
+  hello.book = place.book;
+  transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0);
 
   const double cpu_before = cpu_seconds();
   LiveOutcome outcome;
@@ -93,6 +115,11 @@ PeerResult LivePeer::run(const RunDir& run, const std::vector<Endpoint>& address
   }
   PeerResult result = result_of(outcome);
   result.cpu_s = cpu_s;
+  if (const auto why = displaced()) {  // the files are another's now
+    result.alive = false;
+    result.reason = *why;
+    return result;
+  }
   if (result.alive) {
     const bool changed = !outcome.before_end_game.empty();
     result.test = work_.evaluate(
@@ -121,6 +148,7 @@ LiveOutcome LivePeer::train(EventSink& log,
   };
   hooks.poll = [&](LiveOrders& orders) {
     if (outside.poll) outside.poll(orders);
+    if (auto why = displaced(); why && !orders.stop) orders.stop = std::move(*why);
     if (!outside.checkpoint_asked || !outside.checkpoint_asked()) return;
     LiveOutcome so_far;
     so_far.alive = true;

@@ -6,10 +6,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/host/live_host.hpp"
+#include "runtime/host/peer_place.hpp"
 #include "runtime/host/peer_work.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/log/run_dir.hpp"
@@ -19,8 +21,10 @@ namespace hearsay::runtime {
 // A listening transport, before it is known who this peer is: whoever joins by hand announces an
 // address first.
 struct PeerSocket {
-  explicit PeerSocket(const Endpoint& listen);  // throws UsageError
-  SnapshotPool snapshots;                       // arriving weights come from there
+  explicit PeerSocket(const RunConfig& config);  // --listen, --announce; throws UsageError
+  // `listen` instead of --listen.
+  PeerSocket(const RunConfig& config, const Endpoint& listen);
+  SnapshotPool snapshots;  // arriving weights come from there
   std::unique_ptr<Transport> transport;
 };
 
@@ -31,6 +35,7 @@ class LivePeer {
 
   const RunConfig& config() const noexcept { return config_; }
   Endpoint listening() const { return transport_->listening(); }
+  Endpoint announced() const { return transport_->announced(); }
   PeerWork& work() noexcept { return work_; }
   Transport& transport() noexcept { return *transport_; }
 
@@ -41,10 +46,12 @@ class LivePeer {
     std::function<bool()> checkpoint_asked;  // true once for every request
   };
   // Trains to the end in RUN/peers/<name>, and leaves events.jsonl, endpoint.json, ckpt/ and
-  // result.json there. `header` is the first line of its log. A log that cannot be kept ends the
-  // peer: not alive, reason "log failed: ...".
-  PeerResult run(const RunDir& run, const std::vector<Endpoint>& addresses,
-                 const gossip::Event& header, const std::string& version, const Outside& outside);
+  // result.json there. `header` is the first line of its log; the log of an earlier start stays
+  // beside it. A log that cannot be kept ends the peer: not alive, reason "log failed: ...".
+  PeerResult run(const RunDir& run, const PeerPlace& place, const gossip::Event& header,
+                 const std::string& version, const Outside& outside);
+  // Set when another process has this peer's place. Then nothing but its log was written.
+  std::optional<std::string> displaced() const { return transport_->displaced(); }
 
  private:
   LiveOutcome train(EventSink& log, const std::function<std::optional<std::string>()>& log_failure,

@@ -22,7 +22,7 @@ std::uint64_t most_steps(const Partition& partition, std::uint32_t batch) {
 }  // namespace
 
 PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool snapshots)
-    : self_(self), snapshots_(std::move(snapshots)) {
+    : config_(config), self_(self), snapshots_(std::move(snapshots)) {
   kernels::use_one_blas_thread();
   const PoolPlan plan = build_pool_plan(config);
   const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
@@ -46,9 +46,13 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   trainer_ = std::make_unique<NnTrainer>(
       *context_, make_shard(dataset.train, partition_, self.value, config.seed), options);
   model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
-  protocol_ = build_protocol(config, plan, self, trainer_->steps_per_epoch());
   test_ = std::move(dataset.test);
   partition_.owned.clear();  // who owns what is 8 bytes an example
+}
+
+void PeerWork::take(const PeerPlace& place) {
+  protocol_ =
+      build_protocol(config_, build_pool_plan(config_), self_, trainer_->steps_per_epoch(), place);
 }
 
 Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit) {

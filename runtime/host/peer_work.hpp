@@ -13,6 +13,7 @@
 #include "runtime/data/partition.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/host_model.hpp"
+#include "runtime/host/peer_place.hpp"
 #include "runtime/train/evaluate.hpp"
 #include "runtime/train/nn_trainer.hpp"
 
@@ -22,6 +23,7 @@ class PeerWork {
  public:
   // Throws UsageError or DamagedFile, as the parts do.
   PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool snapshots);
+  void take(const PeerPlace& place);  // makes the protocol; before that there is none
 
   Trainer& trainer() { return *trainer_; }
   gossip::LocalModel& model() { return *model_; }
@@ -35,6 +37,7 @@ class PeerWork {
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
 
  private:
+  RunConfig config_;
   kernels::PeerId self_;
   Partition partition_;
   ImageSet test_;

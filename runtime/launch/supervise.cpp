@@ -45,19 +45,6 @@ Job this_job() {
           launcher.name};
 }
 
-// The pool is as large as the job, whatever a preset says.
-Settings with_job_size(const Settings& settings, const Job& job) {
-  const std::string size = std::to_string(job.size), &origin = settings.origin("peers");
-  const bool is_asked_for = origin != "default" && !origin.starts_with("preset");
-  if (is_asked_for && settings.text("peers") != size)
-    throw UsageError("--peers " + settings.text("peers") + ": " + job.launcher + " started " +
-                     size + " processes; leave --peers out, or say mpirun -n " +
-                     settings.text("peers"));
-  Settings effective = settings;
-  effective.set("peers", {size}, job.launcher);
-  return effective;
-}
-
 ChildCommand peer_command(const std::vector<std::string>& args, const Job& job,
                           const HeldOutput& output) {
   ChildCommand command;
@@ -155,7 +142,7 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
                         const RunConfig&) {
   if (!mpi_is_built_in()) open_mpi_link();  // says what to do instead
   const Job job = this_job();
-  const Settings effective = with_job_size(settings, job);
+  const Settings effective = with_job_size(settings, detect_launcher(process_environment()));
   const RunConfig config = typed_config(effective);
   with_origins(effective, [&] {
     build_pool_plan(config);

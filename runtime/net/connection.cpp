@@ -8,6 +8,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
@@ -17,6 +18,7 @@
 #include <boost/asio/write.hpp>
 
 #include "gossip/limits.hpp"
+#include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -45,6 +47,23 @@ void set_up(asio::ip::tcp::socket& socket) {
                kUnpaced.size());
 }
 
+// With what a name stands for, and whether this machine speaks that at all.
+std::string cannot_reach(const Endpoint& address,
+                         const asio::ip::tcp::resolver::results_type& found,
+                         const error_code& error) {
+  std::string text = address.text(), tried, fault;
+  const std::vector<std::string> machine = machine_addresses();
+  for (const auto& each : found) {
+    const std::string numeric = each.endpoint().address().to_string();
+    if (numeric != address.host) tried += (tried.empty() ? "" : ", ") + numeric;
+    fault = family_fault(numeric, machine);
+    if (fault.empty()) break;
+  }
+  if (!tried.empty()) text += " (" + tried + ")";
+  text += ": " + error.message();
+  return fault.empty() ? text : text + ": " + fault;
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, MeterCounters& meter)
@@ -63,7 +82,7 @@ asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address)
   if (unknown) co_return Status(address.text() + ": " + unknown.message());
   if (!open_) co_return Status(why_);  // closed meanwhile
   const auto [error, endpoint] = co_await asio::async_connect(socket_, found, kToken);
-  if (error) co_return Status(address.text() + ": " + error.message());
+  if (error) co_return Status(cannot_reach(address, found, error));
   set_up(socket_);
   co_return Status();
 }
@@ -169,7 +188,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
 
 asio::awaitable<Connection::Status> Connection::read_text(const wire::Header& header,
                                                           std::string& out) {
-  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.votes != 0)
+  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.prefix_bytes() != 0)
     co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
   out.resize(header.payload_bytes);
   wire::Crc32c sum;
@@ -217,6 +236,11 @@ bool Connection::stands_still(Clock::time_point now) const {
 std::string Connection::local_host() const {
   error_code error;
   return socket_.local_endpoint(error).address().to_string();
+}
+
+bool Connection::is_local() const {
+  error_code error;
+  return is_loopback(socket_.remote_endpoint(error).address().to_string());
 }
 
 std::string Connection::remote() const {

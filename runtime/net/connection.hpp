@@ -84,6 +84,7 @@ class Connection {
   boost::asio::steady_timer& wake() noexcept { return wake_; }  // of the writing coroutine
   std::string local_host() const;  // this side's address, without the port
   std::string remote() const;      // address, for people
+  bool is_local() const;           // the other side is reached over loopback
 
  private:
   boost::asio::ip::tcp::socket socket_;

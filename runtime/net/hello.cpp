@@ -10,6 +10,7 @@
 
 #include "gossip/event.hpp"
 #include "kernels/core/digest.hpp"
+#include "kernels/core/errc.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -60,6 +61,34 @@ std::optional<kernels::Layout> read_layout(const Json& json) {
   return layout;
 }
 
+// An address that can be dialled.
+std::optional<Endpoint> read_address(const Json& json) {
+  if (!json.is_string()) return std::nullopt;
+  try {
+    Endpoint address = parse_endpoint("address", json.get<std::string>());
+    if (address.port == 0 || json.get<std::string>().starts_with(':')) return std::nullopt;
+    return address;
+  } catch (const kernels::UsageError&) {
+    return std::nullopt;
+  }
+}
+
+// Lines that cannot be read are left out: they are news of others, not of the sender.
+std::vector<BookEntry> read_book(const Json& json, std::uint64_t peers) {
+  std::vector<BookEntry> book;
+  if (!json.is_array()) return book;
+  for (const Json& line : json) {
+    if (book.size() == kBookEntries) break;
+    const bool whole = line.is_array() && line.size() == 3 && line[0].is_number_unsigned() &&
+                       line[1].is_number_unsigned();
+    auto address = whole ? read_address(line[2]) : std::nullopt;
+    if (!address || line[0].get<std::uint64_t>() >= peers) continue;
+    book.push_back({kernels::PeerId(line[0].get<std::uint32_t>()), line[1].get<std::uint64_t>(),
+                    std::move(*address)});
+  }
+  return book;
+}
+
 }  // namespace
 
 std::uint64_t schema_hash(const kernels::Layout& layout) {
@@ -74,6 +103,10 @@ std::string encode_hello(const Hello& hello) {
   j["peer"] = hello.peer.value;
   j["peers"] = hello.peers;
   j["incarnation"] = hello.incarnation;
+  if (hello.nonce != 0) j["nonce"] = hello.nonce;
+  if (!hello.address.host.empty()) j["address"] = hello.address.text();
+  for (const BookEntry& entry : hello.book)
+    j["book"].push_back({entry.peer.value, entry.incarnation, entry.address.text()});
   j["schema"] = hex(schema_hash(hello.layout));
   j["tensors"] = Json::array();
   for (const kernels::TensorSlot& slot : hello.layout.slots())
@@ -96,8 +129,20 @@ std::optional<Hello> decode_hello(std::string_view text) {
   if (!whole || *peers > ~std::uint32_t{0} || *peer >= *peers) return std::nullopt;
   auto layout = read_layout(*tensors);
   if (!layout || schema->get<std::string>() != hex(schema_hash(*layout))) return std::nullopt;
-  return Hello{run->get<std::string>(), kernels::PeerId(static_cast<std::uint32_t>(*peer)),
-               static_cast<std::uint32_t>(*peers), *incarnation, std::move(*layout)};
+  Hello hello;
+  hello.run = run->get<std::string>();
+  hello.peer = kernels::PeerId(static_cast<std::uint32_t>(*peer));
+  hello.peers = static_cast<std::uint32_t>(*peers);
+  hello.incarnation = *incarnation;
+  hello.layout = std::move(*layout);
+  hello.nonce = count("nonce").value_or(0);
+  if (const auto at = j.find("address"); at != j.end()) {
+    auto address = read_address(*at);
+    if (!address) return std::nullopt;
+    hello.address = std::move(*address);
+  }
+  if (const auto at = j.find("book"); at != j.end()) hello.book = read_book(*at, *peers);
+  return hello;
 }
 
 std::string find_fault(const Hello& mine, const Hello& theirs) {

@@ -169,4 +169,45 @@ TEST_CASE("the first tensor that differs is named with both shapes") {
         "another model: tensor 4 is extra [1] at p05 and no tensor at p03");
 }
 
+TEST_CASE("a hello tells where its sender and those it knows listen") {
+  Hello hello = sample();
+  hello.nonce = ~std::uint64_t{0};
+  hello.address = {"fe80::1%eth0", 7400};
+  hello.book = {{kernels::PeerId(0), 0, {"127.0.0.1", 1}}, {kernels::PeerId(7), 9, {"n1", 65535}}};
+  const auto back = decode_hello(encode_hello(hello));
+  REQUIRE(back);
+  CHECK(back->nonce == hello.nonce);
+  CHECK(back->address == hello.address);
+  REQUIRE(back->book.size() == 2);
+  CHECK(back->book[1].peer == kernels::PeerId(7));
+  CHECK(back->book[1].incarnation == 9);
+  CHECK(back->book[1].address == hello.book[1].address);
+  const auto bare = decode_hello(encode_hello(sample()));
+  REQUIRE(bare);
+  CHECK(bare->address.host.empty());
+  CHECK(bare->nonce == 0);
+  CHECK(bare->book.empty());
+}
+
+TEST_CASE("addresses that cannot be dialled are not read") {
+  const auto with = [](const std::string& more) {
+    std::string text = encode_hello(sample());
+    return decode_hello(text.insert(1, more + ","));
+  };
+  for (const char* address : {"\"n1\"", "\"n1:0\"", "\":7400\"", "\"n1:70000\"", "7400", "[]"})
+    CHECK_FALSE(with(std::string("\"address\":") + address));
+  const auto book = [&](const std::string& lines) {
+    const auto hello = with("\"book\":" + lines);
+    return hello ? static_cast<int>(hello->book.size()) : -1;
+  };
+  CHECK(
+      book(
+          R"([[0,1,"n1:7400"],[8,1,"n1:7400"],[1,-1,"n1:7400"],[1,1,"n1"],[1,1],3,[2,1,"n2:1"]])") ==
+      2);
+  CHECK(book("7") == 0);
+  std::string many = "[[0,0,\"n1:1\"]";
+  for (std::size_t i = 0; i < kBookEntries; ++i) many += ",[0,0,\"n1:1\"]";
+  CHECK(book(many + "]") == static_cast<int>(kBookEntries));
+}
+
 }  // namespace hearsay::runtime

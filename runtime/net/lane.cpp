@@ -15,6 +15,7 @@
 #include "gossip/limits.hpp"
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -37,16 +38,22 @@ void listen_on(tcp::acceptor& acceptor, asio::io_context& io, const Endpoint& ad
   const auto found = tcp::resolver(io).resolve(address.host, std::to_string(address.port),
                                                tcp::resolver::passive, error);
   if (error) refuse(error);
-  const tcp::endpoint endpoint = found.begin()->endpoint();
-  if (acceptor.open(endpoint.protocol(), error)) refuse(error);
-  // A port whose last connections wait for their time to run out may be taken again.
-  if (acceptor.set_option(tcp::acceptor::reuse_address(true), error)) refuse(error);
-  if (buffer_bytes > 0) {
-    acceptor.set_option(asio::socket_base::receive_buffer_size(buffer_bytes), error);
-    acceptor.set_option(asio::socket_base::send_buffer_size(buffer_bytes), error);
+  // A name may have addresses of both families, of which this machine may have one.
+  for (const auto& candidate : found) {
+    const tcp::endpoint endpoint = candidate.endpoint();
+    error_code ignored;
+    acceptor.close(ignored);
+    if (acceptor.open(endpoint.protocol(), error)) continue;
+    // A port whose last connections wait for their time to run out may be taken again.
+    if (acceptor.set_option(tcp::acceptor::reuse_address(true), error)) continue;
+    if (buffer_bytes > 0) {
+      acceptor.set_option(asio::socket_base::receive_buffer_size(buffer_bytes), ignored);
+      acceptor.set_option(asio::socket_base::send_buffer_size(buffer_bytes), ignored);
+    }
+    if (acceptor.bind(endpoint, error)) continue;
+    if (!acceptor.listen(asio::socket_base::max_listen_connections, error)) return;
   }
-  if (acceptor.bind(endpoint, error)) refuse(error);
-  if (acceptor.listen(asio::socket_base::max_listen_connections, error)) refuse(error);
+  refuse(error);
 }
 
 }  // namespace
@@ -54,6 +61,7 @@ void listen_on(tcp::acceptor& acceptor, asio::io_context& io, const Endpoint& ad
 Transport::Lane::Lane(TransportOptions options)
     : options_(std::move(options)), work_(io_.get_executor()), acceptor_(io_), tick_(io_) {
   listen_on(acceptor_, io_, options_.listen, options_.socket_buffer_bytes);
+  announced_ = announced_address(options_.announce, listening(), machine_addresses());
 }
 
 Transport::Lane::~Lane() {
@@ -67,19 +75,23 @@ Endpoint Transport::Lane::listening() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-void Transport::Lane::start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events) {
-  HS_CHECK(!thread_.joinable() && addresses.size() == self.peers);
+void Transport::Lane::start(Hello self, TransportEvents& events, bool greets) {
+  HS_CHECK(!thread_.joinable() && self.peer.value < self.peers);
   self_ = std::move(self);
-  hello_ = encode_hello(self_);
   events_ = &events;
   for (std::uint32_t i = 0; i < self_.peers; ++i) {
     Link& link = links_.emplace_back();
     link.peer = kernels::PeerId(i);
-    link.address = std::move(addresses[i]);
     link.redial_wait = limits::kRedialFirst;
+  }
+  for (const BookEntry& entry : self_.book) {
+    HS_CHECK(entry.peer.value < self_.peers);
+    if (entry.peer != self_.peer)
+      learn_address(links_[entry.peer.value], entry.incarnation, entry.address);
   }
   spawn(accept_loop());
   spawn(watch());
+  if (greets) spawn(greet());
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "hearsay-io");
     io_.run();
@@ -125,6 +137,7 @@ void Transport::Lane::enqueue(gossip::Frame frame) {
   if (!link.open.empty()) {
     link.open.front()->wake().cancel();
   } else if (!link.dialling) {
+    if (link.address.host.empty()) return unreachable(link, "no address yet");
     if (Connection::Clock::now() < link.redial_at)
       return unreachable(link, "no connection; it is dialled again later");
     link.dialling = true;
@@ -140,15 +153,82 @@ void Transport::Lane::drop_queue(Link& link) {
   link.dropping = false;
 }
 
-// False for an earlier start of the peer than the last one known. A later one ends what is open: it
-// belongs to a process that is gone.
-bool Transport::Lane::note_start(Link& link, std::uint64_t incarnation) {
-  if (incarnation < link.incarnation) return false;
-  if (std::exchange(link.incarnation, incarnation) < incarnation) {
+// Why this process may not be the link's peer; empty when it may. A later start than the last one
+// known ends what is open, which belongs to a process that is gone; of two processes with one
+// start, the first stays.
+std::string Transport::Lane::note_start(Link& link, const Hello& hello) {
+  const bool is_known = link.nonce != 0 && hello.nonce != 0;
+  if (hello.incarnation < link.incarnation)
+    return std::string(kEarlierStart) + " of " + gossip::peer_name(link.peer);
+  if (hello.incarnation == link.incarnation && is_known && hello.nonce != link.nonce)
+    return std::string(kPlaceTaken) + ": there is another " + gossip::peer_name(link.peer);
+  link.nonce = hello.nonce;
+  if (std::exchange(link.incarnation, hello.incarnation) < hello.incarnation) {
     link.departed = false;
     for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
   }
-  return true;
+  return {};
+}
+
+void Transport::Lane::learn_address(Link& link, std::uint64_t incarnation,
+                                    const Endpoint& address) {
+  link.address = address;
+  link.address_incarnation = incarnation;
+  link.redial_wait = limits::kRedialFirst;
+  link.redial_at = {};
+}
+
+// Of the sender, who knows best, and of those it has heard of in a later start than this peer has.
+// What is loopback to a sender on another machine leads nowhere.
+void Transport::Lane::learn_addresses(Link& link, const Hello& hello,
+                                      const Connection& connection) {
+  const bool is_near = connection.is_local();
+  const auto is_of_use = [&](const Endpoint& address) {
+    return !address.host.empty() && (is_near || !is_loopback(address.host));
+  };
+  if (is_of_use(hello.address) && hello.incarnation >= link.address_incarnation &&
+      (hello.address != link.address || hello.incarnation > link.address_incarnation))
+    learn_address(link, hello.incarnation, hello.address);
+  for (const BookEntry& entry : hello.book) {
+    Link& other = links_[entry.peer.value];
+    if (entry.peer == self_.peer || &other == &link || !is_of_use(entry.address)) continue;
+    if (other.address.host.empty() || entry.incarnation > other.address_incarnation)
+      learn_address(other, entry.incarnation, entry.address);
+  }
+}
+
+// Who this peer is and whom it knows, with the addresses that the other side can use.
+std::string Transport::Lane::hello_for(const Connection& connection) {
+  const bool is_near = connection.is_local();
+  self_.address = announced_;
+  if (!is_near && is_loopback(announced_.host)) {
+    self_.address = Endpoint();
+    if (!std::exchange(told_loopback_, true)) {
+      events_->fault("address not announced", announced_.text() + " means nothing to " +
+                                                  connection.remote() +
+                                                  "; --listen or --announce another one");
+    }
+  }
+  self_.book.clear();
+  for (const Link& link : links_) {
+    if (self_.book.size() == kBookEntries) break;
+    if (link.peer == self_.peer || link.address.host.empty()) continue;
+    if (is_near || !is_loopback(link.address.host))
+      self_.book.push_back({link.peer, link.address_incarnation, link.address});
+  }
+  return encode_hello(self_);
+}
+
+// A refusal that means this peer's place, not this one connection.
+void Transport::Lane::note_refusal(const Link& link, const std::string& why) {
+  if (!why.starts_with(kPlaceTaken) && !why.starts_with(kEarlierStart)) return;
+  const std::lock_guard lock(mutex_);
+  if (!displaced_) displaced_ = why + ", says " + gossip::peer_name(link.peer);
+}
+
+std::optional<std::string> Transport::Lane::displaced() const {
+  const std::lock_guard lock(mutex_);
+  return displaced_;
 }
 
 void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
@@ -263,9 +343,11 @@ Transport::Transport(TransportOptions options)
     : lane_(std::make_unique<Lane>(std::move(options))) {}
 Transport::~Transport() = default;
 Endpoint Transport::listening() const { return lane_->listening(); }
-void Transport::start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events) {
-  lane_->start(std::move(self), std::move(addresses), events);
+Endpoint Transport::announced() const { return lane_->announced(); }
+void Transport::start(Hello self, TransportEvents& events, bool greets) {
+  lane_->start(std::move(self), events, greets);
 }
+std::optional<std::string> Transport::displaced() const { return lane_->displaced(); }
 void Transport::send(gossip::Frame frame) { lane_->post(std::move(frame)); }
 bool Transport::drain(std::chrono::nanoseconds at_most) { return lane_->drain(at_most); }
 TransportMeter Transport::meter() const { return lane_->meter(); }

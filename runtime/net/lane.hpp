@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,12 +30,14 @@ class Transport::Lane {
 
   Endpoint listening() const;
   bool gather(const Gathering& plan);  // join.cpp
-  void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
+  Endpoint announced() const { return announced_; }
+  void start(Hello self, TransportEvents& events, bool greets);
   void post(gossip::Frame frame);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
   using Time = Connection::Clock::time_point;
   Time moved_at(kernels::PeerId peer) const;
+  std::optional<std::string> displaced() const;
 
  private:
   using ConnectionRef = std::shared_ptr<Connection>;
@@ -42,14 +45,16 @@ class Transport::Lane {
 
   struct Link {
     kernels::PeerId peer;
-    Endpoint address;
+    Endpoint address;                       // without a host: nobody has said it yet
+    std::uint64_t address_incarnation = 0;  // of the start that listens there
     std::deque<gossip::Frame> queue;
     std::size_t weights_waiting = 0;
     std::vector<ConnectionRef> open;  // the first one sends
     ConnectionRef dialled_in;         // of those, the one that the peer has made
     bool dialling = false, dropping = false;
-    bool departed = false;  // has said goodbye and has not started again since
-    std::uint64_t incarnation = 0;
+    bool departed = false;                  // has said goodbye and has not started again since
+    std::uint64_t incarnation = 0;          // of the newest process that has shaken hands
+    std::uint64_t nonce = 0;                // of that process; 0 = none has yet
     std::atomic<std::int64_t> moved_at{0};  // steady clock, ns
     Time redial_at{};
     std::chrono::nanoseconds redial_wait{};
@@ -61,6 +66,7 @@ class Transport::Lane {
   Task read_frames(Link& link, ConnectionRef connection);
   Task write_frames(Link& link, ConnectionRef connection);
   Task watch();
+  Task greet();
 
   boost::asio::awaitable<Connection::Status> shake_hands(Link& link, Connection& connection);
   boost::asio::awaitable<Connection::Status> read_frame(Link& link, Connection& connection,
@@ -68,7 +74,11 @@ class Transport::Lane {
                                                         gossip::Frame& out);
   void spawn(Task task);
   void enqueue(gossip::Frame frame);
-  bool note_start(Link& link, std::uint64_t incarnation);
+  std::string note_start(Link& link, const Hello& hello);
+  void learn_addresses(Link& link, const Hello& hello, const Connection& connection);
+  void learn_address(Link& link, std::uint64_t incarnation, const Endpoint& address);
+  std::string hello_for(const Connection& connection);
+  void note_refusal(const Link& link, const std::string& why);
   void opened(Link& link, const ConnectionRef& connection);
   void lost(Link& link, const ConnectionRef& connection, const std::string& why, bool departed);
   void unreachable(Link& link, const std::string& why);
@@ -84,17 +94,19 @@ class Transport::Lane {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer tick_;
-  Hello self_;
-  std::string hello_;
+  Endpoint announced_;
+  Hello self_;  // its book is made anew for every handshake
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when
   std::size_t half_open_ = 0;                  // of those, the accepted ones
   std::uint64_t strangers_told_ = 0;
+  bool told_loopback_ = false;
   bool draining_ = false, left_unsent_ = false;
   MeterCounters meter_;
 
-  std::mutex mutex_;  // of drained_
+  mutable std::mutex mutex_;  // of drained_ and displaced_
+  std::optional<std::string> displaced_;
   std::condition_variable drained_changed_;
   bool drained_ = false;
   std::thread thread_;

@@ -23,6 +23,8 @@ constexpr auto kWatchTick = 500ms;
 constexpr auto kAcceptPause = 100ms;  // after a failure such as too many open files
 constexpr auto kNoRoomPause = 2ms;    // until an arrived frame is offered again
 constexpr double kRedialJitter = 0.25;
+constexpr std::size_t kGreetings = 16;  // dialled at once by a peer that comes late
+constexpr auto kGreetingPause = 20ms;
 
 std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
@@ -58,12 +60,13 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   if (status.ok()) {
     hello = decode_hello(text);
     why = hello ? find_fault(self_, *hello) : "a hello that cannot be read";
-    if (why.empty() && !note_start(links_[hello->peer.value], hello->incarnation))
-      why = "an earlier start of " + gossip::peer_name(hello->peer);
+    if (why.empty()) why = note_start(links_[hello->peer.value], *hello);
     if (draining_) why = "leaving";
+    if (why.empty()) learn_addresses(links_[hello->peer.value], *hello, *connection);
     // No ?: around co_await: g++ 12 then destroys the result of the arm that was not taken.
     if (why.empty()) {
-      status = co_await connection->write_text(wire::Kind::welcome, self_.peer, hello_);
+      const std::string own = hello_for(*connection);
+      status = co_await connection->write_text(wire::Kind::welcome, self_.peer, own);
     } else {
       status = co_await connection->write_text(wire::Kind::refused, self_.peer, why);
     }
@@ -89,22 +92,27 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
 asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& connection) {
   Status status = co_await connection.connect(link.address);
   if (options_.socket_buffer_bytes > 0) connection.limit_send_buffer(options_.socket_buffer_bytes);
-  if (status.ok()) status = co_await connection.write_text(wire::Kind::hello, self_.peer, hello_);
   wire::Header header;
   std::string text;
+  if (status.ok()) {
+    text = hello_for(connection);
+    status = co_await connection.write_text(wire::Kind::hello, self_.peer, text);
+  }
   if (status.ok()) status = co_await connection.read_header(header);
   if (status.ok()) status = co_await connection.read_text(header, text);
   if (!status.ok()) co_return status;
-  if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused))
+  if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused)) {
+    note_refusal(link, text);
     co_return Status("refused by " + gossip::peer_name(link.peer) + ": " + text);
+  }
   const std::optional<Hello> hello = decode_hello(text);
   if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome) || !hello)
     co_return Status("no welcome from " + link.address.text());
   if (hello->peer != link.peer)
     co_return Status(link.address.text() + " is " + gossip::peer_name(hello->peer));
   std::string fault = find_fault(self_, *hello);
-  if (fault.empty() && !note_start(link, hello->incarnation))
-    fault = "an earlier start of " + gossip::peer_name(link.peer);
+  if (fault.empty()) fault = note_start(link, *hello);
+  if (fault.empty()) learn_addresses(link, *hello, connection);
   co_return Status(fault);
 }
 
@@ -140,11 +148,11 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
   out = wire::frame_of(header);
   wire::Crc32c sum;
   Status status;
-  if (header.votes > 0) {
-    std::vector<std::byte> votes(header.vote_bytes());
-    status = co_await connection.read_body(votes, sum);
-    if (status.ok() && !wire::decode_votes(votes, self_.peers, out.votes))
-      status.why = "a vote of a peer that does not exist";
+  if (header.prefix_bytes() > 0) {
+    std::vector<std::byte> prefix(header.prefix_bytes());
+    status = co_await connection.read_body(prefix, sum);
+    if (status.ok() && !wire::decode_prefix(header, prefix, self_.peers, out))
+      status.why = "a vote or pulse of a peer that does not exist";
   }
   if (status.ok() && header.payload_bytes > 0) {
     const auto values = options_.blank(header.payload_bytes / sizeof(float));
@@ -199,10 +207,10 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     link.queue.pop_front();
     if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
-    const std::vector<std::byte> votes = wire::encode_votes(frame.votes);
+    const std::vector<std::byte> prefix = wire::encode_prefix(frame);
     const auto values = frame.values ? frame.values->span() : std::span<const float>{};
     const Status status =
-        co_await connection->write(wire::header_of(frame), votes, std::as_bytes(values));
+        co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values));
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;
@@ -215,6 +223,29 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
   if (!connection->is_open()) co_return;
   const Status said = co_await connection->write_text(wire::Kind::bye, self_.peer, std::string());
   if (said.ok()) connection->finish_sending();
+}
+
+// Says hello to everybody that this peer has heard of, also to those it hears of on the way; a few
+// at once, each once.
+Transport::Lane::Task Transport::Lane::greet() {
+  asio::steady_timer pause(io_);
+  std::vector<bool> greeted(self_.peers, false);
+  greeted[self_.peer.value] = true;
+  for (;;) {
+    std::size_t on_their_way = 0;
+    for (Link& link : links_) {
+      if (link.dialling && ++on_their_way >= kGreetings) break;
+      if (greeted[link.peer.value] || link.dialling || link.address.host.empty()) continue;
+      greeted[link.peer.value] = true;
+      if (!link.open.empty()) continue;
+      link.dialling = true;
+      ++on_their_way;
+      spawn(dial(link));
+    }
+    if (on_their_way == 0 || draining_) co_return;
+    pause.expires_after(kGreetingPause);
+    co_await pause.async_wait(kToken);
+  }
 }
 
 // Ends connections that do not get on: no handshake, or a message that stands still.

@@ -138,7 +138,10 @@ PoolPeer::PoolPeer(Hello who, int socket_buffer_bytes, Endpoint listen)
     : hello(std::move(who)), transport(options_of(socket_buffer_bytes, std::move(listen))) {}
 
 void PoolPeer::start(std::vector<Endpoint> addresses) {
-  transport.start(hello, std::move(addresses), seen);
+  Hello self = hello;
+  for (std::uint32_t i = 0; i < addresses.size(); ++i)
+    self.book.push_back({kernels::PeerId(i), 0, std::move(addresses[i])});
+  transport.start(std::move(self), seen);
 }
 
 void PoolPeer::ping(std::uint32_t to, std::uint64_t seq) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ class TransportEvents {
   // False when there is no room: the frame is left as it is and offered again, and the connection
   // it came from is not read meanwhile.
   virtual bool frame_arrived(gossip::Frame& frame) = 0;
-  // No connection to `who` is left and none could be made, or it broke without a goodbye.
+  // No connection to `who` is left and none could be made (also where nobody has said its address
+  // yet), or it broke without a goodbye.
   virtual void peer_down(kernels::PeerId who, const std::string& why) = 0;
   // A change of state that people may want to know: strangers refused, frames dropped.
   virtual void fault(const std::string& kind, const std::string& detail) = 0;
@@ -37,7 +39,8 @@ class TransportEvents {
 
 struct TransportOptions {
   Endpoint listen{"127.0.0.1", 0};
-  int socket_buffer_bytes = 0;  // 0: the system's choice; small ones are for tests
+  std::optional<Endpoint> announce{};  // what others are to dial; else worked out from `listen`
+  int socket_buffer_bytes = 0;         // 0: the system's choice; small ones are for tests
   // Memory for arriving weights of that many values.
   std::function<std::shared_ptr<merge::Snapshot>(std::size_t)> blank;
 };
@@ -59,15 +62,21 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
 
   Endpoint listening() const;  // with the port that the system chose
+  Endpoint announced() const;  // what others are told to dial; see own_address.hpp
   // By hand: lets other peers in, before start(), on the caller's thread. False when it gave up.
   bool gather(const Gathering& plan);
-  // Starts the io lane. `addresses` in id order; the entry of this peer is not used.
-  void start(Hello self, std::vector<Endpoint> addresses, TransportEvents& events);
+  // Starts the io lane. The book of `self` names those whose addresses are known so far; others
+  // become known when they say hello, or by the book of somebody who does. Its own address is added
+  // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is
+  // known to all by that.
+  void start(Hello self, TransportEvents& events, bool greets = false);
   void send(gossip::Frame frame);  // any thread; never waits
   // Sends what waits, says goodbye, and lets the others take it; at most that long. Then all is
   // closed. False when something was left unsent.
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;  // any thread
+  // Set once another process has this peer's place: why this one has to leave it. Any thread.
+  std::optional<std::string> displaced() const;
   // When bytes last moved to or from `peer`, in either direction; before the first, the clock's
   // epoch. Any thread.
   std::chrono::steady_clock::time_point moved_at(kernels::PeerId peer) const;

@@ -123,7 +123,7 @@ void SimHost::dispatch(Time now, Pending event) {
   switch (event.what) {
     case What::start: return turn(id, now, gossip::input::Start{});
     case What::step_done: return step_done(id, now);
-    case What::timer: return turn(id, now, gossip::input::Timer{event.id});
+    case What::timer: return fire_timer(id, now, event);
     case What::peer_down: return turn(id, now, gossip::input::PeerDown{event.who});
     case What::frame:
       ++outcome_.frames_delivered;
@@ -150,7 +150,11 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
   } else if (auto* out = std::get_if<act::Send>(&action)) {
     send(now, std::move(out->frame));
   } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
-    heap_.push(timer->at, {What::timer, peer, {}, timer->id, nullptr});
+    Pending pending{What::timer, peer, {}, timer->id, nullptr};
+    pending.when_quiet = timer->quiet_with.has_value();
+    pending.who = timer->quiet_with.value_or(PeerId());
+    pending.patience = timer->patience;
+    heap_.push(timer->at, std::move(pending));
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
@@ -193,12 +197,27 @@ void SimHost::send(Time now, gossip::Frame frame) {
   sender.wire_bytes += frame.wire_bytes();
   ++outcome_.frames_sent;
   const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
+  if (frame.values) {
+    Time& until = moving_until_[std::minmax(frame.from.value, frame.to.value)];
+    until = std::max(until, at);
+  }
   if (faults_.loses(frame.from, frame.to)) {
     ++outcome_.frames_lost;
     return;
   }
   const PeerId to = frame.to;
   heap_.push(at, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
+}
+
+void SimHost::fire_timer(PeerId id, Time now, const Pending& timer) {
+  if (timer.when_quiet) {
+    const auto moving = moving_until_.find(std::minmax(id.value, timer.who.value));
+    if (moving != moving_until_.end() && moving->second + timer.patience > now) {
+      Pending later{What::timer, id, timer.who, timer.id, nullptr, true, timer.patience};
+      return heap_.push(moving->second + timer.patience, std::move(later));
+    }
+  }
+  turn(id, now, gossip::input::Timer{timer.id});
 }
 
 void SimHost::finish(PeerId id, Time now, const gossip::action::Finish& action) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -132,6 +133,8 @@ class SimHost {
     kernels::PeerId who;   // peer_down
     std::uint64_t id = 0;  // timer
     std::shared_ptr<gossip::Frame> frame;
+    bool when_quiet = false;   // timer: only once nothing has moved to or from `who`
+    gossip::Time patience{0};  // for so long
     void state(gossip::Archive& archive);
   };
   struct Waiting {  // an event of the heap, to keep
@@ -159,6 +162,7 @@ class SimHost {
   void begin_step(kernels::PeerId peer, gossip::Time now, ComputeJob::Kind kind);
   void step_done(kernels::PeerId peer, gossip::Time now);
   void send(gossip::Time now, gossip::Frame frame);
+  void fire_timer(kernels::PeerId peer, gossip::Time now, const Pending& timer);
   void finish(kernels::PeerId peer, gossip::Time now, const gossip::action::Finish& action);
   void kill(kernels::PeerId peer, gossip::Time now);
   void stop_all(gossip::Time now, const std::string& reason);
@@ -182,6 +186,9 @@ class SimHost {
   std::vector<Running> running_;
   std::vector<std::string> names_;
   SimOutcome outcome_;
+  // When the newest frame between two peers (lower id first) has arrived or will have: until then
+  // bytes move. Frames with weights only.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, gossip::Time> moving_until_;
   std::size_t live_ = 0;             // neither dead nor finished
   double next_target_check_ = 0.25;  // epochs of mean progress
   std::uint64_t steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;

@@ -28,6 +28,7 @@ void SimHost::Pending::state(Archive& a) {
   std::optional<gossip::Frame> content;
   if (frame) content = *frame;
   a("what", what)("peer", peer)("who", who)("id", id)("frame", content);
+  a("when_quiet", when_quiet)("patience", patience);
   if (!a.loading()) return;
   frame = content ? std::make_shared<gossip::Frame>(std::move(*content)) : nullptr;
   if (what > What::stop_deadline) a.fail("what", "does not exist");
@@ -79,6 +80,7 @@ void SimHost::state(Archive& archive) {
   archive("abandoned", abandoned_)("live", live_)("next_target_check", next_target_check_);
   archive("steps", steps_)("progress_steps", progress_steps_)("budget_steps", budget_steps_);
   archive("network", network_)("compute", compute_)("faults", faults_)("outcome", outcome_);
+  archive("moving_until", moving_until_);
   state_of_heap(archive);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer peer{peers_[i]};

@@ -14,33 +14,7 @@ import pools
 FIRST = ("train", *pools.DIGITS, "--listen", "127.0.0.1:0", "--run", "run")
 
 
-class ByHandTest(pools.PoolTest):
-    def begin_peer(self, *args):
-        """A process with its stderr in a file, so that it can be looked into meanwhile."""
-        path = self.folder / f"said.{len(list(self.folder.glob('said.*')))}"
-        with open(path, "wb") as said:
-            process = self.start(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=said)
-        process.said = path
-        self.addCleanup(self.end, process)
-        return process
-
-    def said(self, process):
-        return process.said.read_text()
-
-    def hears(self, process, words):
-        """Waits until the process has said the words; returns all that it has said."""
-        self.wait_until(lambda: words in self.said(process) or process.poll() is not None, words)
-        self.assertIn(words, self.said(process))
-        return self.said(process)
-
-    def end_of(self, process, code=0, seconds=pools.POOL_TIMEOUT_S):
-        out = self.finish(process, seconds)
-        self.check_manners(subprocess.CompletedProcess([], process.returncode, out.stdout,
-                                                       process.said.read_bytes()))
-        self.assertEqual(process.returncode, code, self.said(process))
-        return out.stdout.decode()
-
+class ByHandTest(pools.TalkingTest):
     def begin_first(self, *args):
         """The first peer and the address that its join line tells."""
         first = self.begin_peer(*FIRST, *args)

@@ -120,3 +120,33 @@ class PoolTest(harness.CliTest):
         folder = parent / (parent / "latest").read_text().strip()
         self.assertTrue((folder / "model.safetensors").is_file(), folder)
         return folder
+
+
+class TalkingTest(PoolTest):
+    """A test of processes that are started one by one and looked into while they run."""
+
+    def begin_peer(self, *args, **options):
+        """A process with its stderr in a file, so that it can be looked into meanwhile."""
+        path = self.folder / f"said.{len(list(self.folder.glob('said.*')))}"
+        with open(path, "wb") as said:
+            process = self.start(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=said, **options)
+        process.said = path
+        self.addCleanup(self.end, process)
+        return process
+
+    def said(self, process):
+        return process.said.read_text()
+
+    def hears(self, process, words):
+        """Waits until the process has said the words; returns all that it has said."""
+        self.wait_until(lambda: words in self.said(process) or process.poll() is not None, words)
+        self.assertIn(words, self.said(process))
+        return self.said(process)
+
+    def end_of(self, process, code=0, seconds=POOL_TIMEOUT_S):
+        out = self.finish(process, seconds)
+        self.check_manners(subprocess.CompletedProcess([], process.returncode, out.stdout,
+                                                       process.said.read_bytes()))
+        self.assertEqual(process.returncode, code, self.said(process))
+        return out.stdout.decode()

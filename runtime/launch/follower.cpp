@@ -56,6 +56,8 @@ void Follower::hear_peer() {
 void Follower::obey(const relay::ToSupervisor& order) {
   if (const auto* signal = std::get_if<relay::Signal>(&order)) {
     peer_.signal(signal->number);
+  } else if (std::holds_alternative<relay::StartAgain>(order)) {
+    start_again();
   } else if (const auto* verdict = std::get_if<relay::Verdict>(&order)) {
     verdict_ = verdict->code;
   } else if (const auto* to_peer = std::get_if<control::ToPeer>(&order)) {
@@ -69,6 +71,17 @@ void Follower::obey(const relay::ToSupervisor& order) {
     }
     peer_.send(*to_peer);
   }
+}
+
+void Follower::start_again() {
+  try {
+    peer_.start_again();
+  } catch (const kernels::UsageError& error) {
+    tell(relay::Exit{{error.what(), static_cast<int>(error.code()), 0}, 0.0, error.what()});
+    return;
+  }
+  told_exit_ = false;
+  tell(relay::Hello{peer_.host(), peer_.pid()});
 }
 
 void Follower::heed_signals() {

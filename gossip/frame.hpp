@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossip/archive.hpp"
+#include "gossip/pulse.hpp"
 #include "kernels/core/strong_id.hpp"
 #include "merge/snapshot.hpp"
 
@@ -27,6 +28,8 @@ enum class FrameKind : std::uint8_t {
   pong,      // yes
   finished,  // the sender starts no more merges
   left,      // the sender will not answer any more
+  fetch,     // a late joiner asks for weights to begin with
+  model,     // the weights that were asked for; how far the sender is, as a share of its epochs
 };
 
 struct Vote {
@@ -40,28 +43,31 @@ struct Frame {
   FrameKind kind = FrameKind::ping;
   PeerId from, to;
   std::uint64_t seq = 0;      // counts the weights that `from` has sent; chunk: the training step
-  std::uint64_t answers = 0;  // reply, busy, ack: `seq` of the frame that is answered
+  std::uint64_t answers = 0;  // reply, busy, ack, model: `seq` of the frame that is answered
   std::uint64_t samples = 0;  // trained by `from` when the values were taken
   double alpha = 0.0;         // reply: share that the partner used
-  double mass = 0.0;          // push-sum weight; chunk: examples behind the slice
-  std::uint32_t slice = 0;    // chunk: which slice
+  double mass = 0.0;  // push-sum weight; chunk: examples behind the slice; model: progress, 0 .. 1
+  std::uint32_t slice = 0;  // chunk: which slice
   bool wants_ack = false;
   bool converged = false;  // finished: because the pool voted so; chunk: stop after this step
   bool end_game = false;   // belongs to the merges after training
   std::vector<Vote> votes;
+  std::vector<Pulse> pulses;  // the sender's own first
   merge::SnapshotRef values;  // weights or slice; null for control frames
 
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
+  static constexpr std::uint64_t kPulseBytes = 12;
   std::uint64_t payload_bytes() const { return values ? values->values.size() * sizeof(float) : 0; }
   std::uint64_t wire_bytes() const {
-    return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size();
+    return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() + kPulseBytes * pulses.size();
   }
 
   void state(Archive& a) {
     a("kind", kind)("from", from)("to", to)("seq", seq)("answers", answers)("samples", samples);
     a("alpha", alpha)("mass", mass)("slice", slice)("wants_ack", wants_ack);
-    a("converged", converged)("end_game", end_game)("votes", votes)("values", values);
+    a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses)("values",
+                                                                                      values);
   }
 };
 

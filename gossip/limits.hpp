@@ -16,11 +16,30 @@ inline constexpr std::size_t kInboxFrames = 64;
 // Convergence votes carried by one frame: enough for news to spread in pools of any size.
 constexpr std::size_t vote_entries(std::size_t peers) { return peers / 8 > 64 ? peers / 8 : 64; }
 
-// An unanswered exchange is given up after 8 times the longest one seen so far, within these
-// bounds.
-inline constexpr auto kExchangeTimeoutFirst = 5s;
-inline constexpr auto kExchangeTimeoutLeast = 500ms;
-inline constexpr auto kExchangeTimeoutMost = 30s;
+// An exchange is given up when nothing has moved between the two peers for a while: for a partner
+// that has never answered kQuietFirst (or 8 own mini-batches), then mean + 4 deviations of its
+// answers, within these bounds. And when it takes longer than kExchangeMost altogether, which
+// doubles for a partner each time that it was too short.
+inline constexpr auto kQuietFirst = 2s;
+inline constexpr auto kQuietLeast = 1s;
+inline constexpr auto kQuietMost = 30s;
+inline constexpr auto kExchangeMost = 60s;
+inline constexpr auto kExchangeMostOfAll = 3600s;
+
+// Signs of life: every peer beats this often, and a frame carries that many pulses.
+inline constexpr auto kBeat = 1s;
+inline constexpr std::size_t kPulses = 16;
+// Between questions to a peer that cannot be reached.
+inline constexpr auto kRetryFirst = 1s;
+inline constexpr auto kRetryMost = 10s;
+// How long a partner is not chosen after it failed twice in a row, and after it was busy.
+inline constexpr auto kAvoidFirst = 500ms;
+inline constexpr auto kBusyFirst = 50ms;
+inline constexpr auto kAvoidMost = 30s;
+// Late joiners that wait for this peer's weights; more are told to ask somebody else.
+inline constexpr std::size_t kFetches = 16;
+// A late joiner that reaches nobody for this long begins with its own weights.
+inline constexpr auto kJoinAlone = 10s;
 
 // A peer that has finished asks silent partners this often, and calls one gone after this silence.
 inline constexpr auto kLingerTick = 1s;

@@ -112,11 +112,12 @@ Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerSt
   frame.samples = peer.counters.samples;
   if (peer.settings.until_converged)
     frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
+  frame.pulses = peer.table.pulses(limits::kPulses);
   frame.values = std::move(values);
   return frame;
 }
 
-Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const PeerState& peer) {
+Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, PeerState& peer) {
   Frame frame;
   frame.kind = kind;
   frame.from = peer.settings.self;
@@ -125,10 +126,11 @@ Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const Peer
   frame.samples = peer.counters.samples;
   if (peer.settings.until_converged)
     frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
+  frame.pulses = peer.table.pulses(limits::kPulses);
   return frame;
 }
 
-void acknowledge(const Frame& push, const PeerState& peer, Turn& turn) {
+void acknowledge(const Frame& push, PeerState& peer, Turn& turn) {
   if (push.wants_ack) turn.send(control_frame(FrameKind::ack, push.from, push.seq, peer));
 }
 

@@ -29,8 +29,8 @@ Event lost_event(PeerId who, const char* reason, const PeerState& peer);
 Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer);
 
 // A frame without weights; `answers` is the sequence number it refers to, 0 if none.
-Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, const PeerState& peer);
+Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, PeerState& peer);
 // Tells the sender of a push that wants to know that the frame has been dealt with.
-void acknowledge(const Frame& push, const PeerState& peer, Turn& turn);
+void acknowledge(const Frame& push, PeerState& peer, Turn& turn);
 
 }  // namespace hearsay::gossip

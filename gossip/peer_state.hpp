@@ -30,7 +30,7 @@ struct GossipSettings {
   bool wait = false;  // rendezvous
   bool until_converged = false;
   std::uint32_t end_game_rounds = 0;
-  std::uint64_t incarnation = 0;  // rises with every start of the same peer
+  std::uint32_t incarnation = 0;  // rises with every start of the same peer
   bool late = false;              // others train already: begins with the weights of one of them
   std::vector<bool> at_start;     // [peer] who is there when the pool begins; empty = all
   std::shared_ptr<const Topology> topology;
@@ -45,7 +45,10 @@ struct Turn {
 
   void send(Frame frame) { out.push_back(action::Send{std::move(frame)}); }
   void record(Event event) { out.push_back(action::Record{std::move(event)}); }
-  void timer(Time at, std::uint64_t id) { out.push_back(action::SetTimer{at, id}); }
+  void timer(Time at, std::uint64_t id) { out.push_back(action::SetTimer{at, id, {}, {}}); }
+  void timer_when_quiet(Time patience, PeerId with, std::uint64_t id) {
+    out.push_back(action::SetTimer{now + patience, id, with, patience});
+  }
 };
 
 // Sample counts of both sides when two peers last exchanged weights.
@@ -56,7 +59,16 @@ struct Acquaintance {
 
 struct PeerState {
   explicit PeerState(const GossipSettings& s)
-      : settings(s), table(s.self, s.peers), votes(s.self, s.peers) {}
+      : settings(s),
+        table(s.self, s.peers, s.incarnation, s.at_start),
+        votes(s.self, s.peers),
+        next_seq(first_seq(s.incarnation)),
+        backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)) {}
+
+  // Every start of a peer numbers its weights anew, so that no two in a run are called the same.
+  static std::uint64_t first_seq(std::uint32_t incarnation) {
+    return std::uint64_t{incarnation} << 32;
+  }
 
   GossipSettings settings;
   Counters counters;
@@ -64,12 +76,15 @@ struct PeerState {
   VoteTable votes;
   ConvergenceMonitor monitor;
   double last_update_norm = 0.0;                 // of the newest finished block, learning-rate free
+  Time step_time{0};                             // of a mini-batch, smoothed
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
+  kernels::Rng backoff;                          // jitter
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
 
   void state(Archive& a) {
     a("counters", counters)("table", table)("votes", votes)("monitor", monitor);
     a("last_update_norm", last_update_norm)("next_seq", next_seq);
+    a("step_time", step_time)("backoff", backoff);
     a("acquaintances", acquaintances)("until_converged", settings.until_converged);
   }
 

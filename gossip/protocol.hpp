@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,15 +45,12 @@ struct Timer {
 struct PeerDown {
   PeerId who;
 };  // the transport found out
-struct Progress {
-  PeerId who;
-};  // bytes have moved to or from `who`: a slow link is not a silent one
 struct Stop {
   std::string reason;
 };  // finish at the next boundary, start no more merges
 }  // namespace input
 using Input = std::variant<input::Start, input::StepDone, input::FrameIn, input::Timer,
-                           input::PeerDown, input::Progress, input::Stop>;
+                           input::PeerDown, input::Stop>;
 
 namespace action {
 struct Train {};          // one mini-batch with update
@@ -66,6 +64,10 @@ struct Send {
 struct SetTimer {
   Time at;
   std::uint64_t id;
+  // With a peer: fires only once nothing has moved to or from it for `patience`. A slow link is
+  // not a silent one, and only the host knows.
+  std::optional<PeerId> quiet_with{};
+  Time patience{0};
 };
 struct Record {
   Event event;
@@ -86,8 +88,8 @@ struct Counters {
   std::uint64_t merges_started = 0;  // exchanges that this peer began
   std::uint64_t merges_applied = 0;  // mseq
   std::uint64_t merges_refused = 0;
-  std::uint64_t merges_skipped = 0;  // no free partner, or the one before still unanswered
-  std::uint64_t samples = 0;
+  std::uint64_t merges_skipped = 0;     // no free partner, or the one before still unanswered
+  std::uint64_t samples = 0;            // behind the weights: a late joiner starts with its donor's
   std::uint64_t steps = 0;
   std::uint64_t samples_at_last_merge = 0;
   std::uint64_t longest_gap_samples =
@@ -95,11 +97,13 @@ struct Counters {
   double age_samples_sum = 0.0;
   double mass = 1.0;              // push-sum weight
   std::uint32_t votes_heard = 0;  // when it stopped by convergence
+  std::uint64_t inherited_samples = 0;  // of `samples`, trained by others before it joined
 
   void state(Archive& a) {
     a("merges_started", merges_started)("merges_applied", merges_applied);
     a("merges_refused", merges_refused)("merges_skipped", merges_skipped);
-    a("samples", samples)("steps", steps)("samples_at_last_merge", samples_at_last_merge);
+    a("samples", samples)("inherited_samples", inherited_samples)("steps", steps);
+    a("samples_at_last_merge", samples_at_last_merge);
     a("longest_gap_samples", longest_gap_samples)("age_samples_sum", age_samples_sum);
     a("mass", mass)("votes_heard", votes_heard);
   }

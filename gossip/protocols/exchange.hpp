@@ -33,6 +33,8 @@ class Exchange {
   // `who` is gone: nothing more will come from there.
   virtual void partner_down(PeerId who, PeerState& peer, Turn& turn) = 0;
 
+  // Ends what is unanswered: this peer goes on from a checkpoint.
+  virtual void give_up(const char* reason, Turn& turn) = 0;
   virtual void state(Archive& archive) = 0;
   virtual bool waiting() const = 0;  // for the answer to the exchange started last
 };

@@ -39,20 +39,30 @@ GossipPeer::GossipPeer(const GossipSettings& settings)
       selector_(settings.self, *settings.topology,
                 kernels::Rng::stream(settings.seed, "partner", settings.self.value)),
       exchange_(make_exchange(settings)),
-      inbox_(exchange_->keep()) {
+      inbox_(exchange_->keep()),
+      donor_rng_(kernels::Rng::stream(settings.seed, "donor", settings.self.value)) {
   if (settings.exchange != ExchangeKind::pairwise) end_exchange_ = make_pairwise();
 }
 
 void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   if (phase_ == Phase::done) return;
   Turn turn{now, model, out};
+  const std::size_t before = out.size();
   std::visit([&](const auto& in) { handle(in, turn); }, input);
+  for (std::size_t i = before; i < out.size(); ++i) {
+    const auto* sent = std::get_if<action::Send>(&out[i]);
+    if (sent != nullptr && sent->frame.kind != FrameKind::ping) ++frames_sent_;
+    if (std::holds_alternative<action::Train>(out[i])) step_since_ = now;
+  }
 }
 
 void GossipPeer::handle(const input::Start&, Turn& turn) {
-  Event joined("peer.joined");
-  joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
-  turn.record(std::move(joined));
+  last_beat_ = turn.now;
+  if (!started_) peer_.table.excuse(turn.now);  // nobody was silent before
+  turn.timer(turn.now + Time(limits::kBeat), kBeatTimer);
+  if (std::exchange(started_, true)) return start_again(turn);
+  if (peer_.settings.late) return start_late(turn);
+  record_joined("start", turn);
   begin_block(turn);
 }
 
@@ -91,8 +101,10 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   block_.correct += report.correct;
   block_.loss_sum += report.loss * report.samples;
   block_.lr_sum += report.lr;
+  note_step_time(turn);
   if (!std::isfinite(report.loss)) return diverged(report, turn);
   serve_inbox(turn);
+  serve_fetches(turn);
   --block_.steps_left;
   if (stop_reason_) {
     end_block(turn);
@@ -111,6 +123,12 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
   start_due_merges(turn);
   drain("finished", turn);
+}
+
+void GossipPeer::note_step_time(Turn& turn) {
+  const Time took = turn.now - step_since_;
+  peer_.step_time =
+      peer_.step_time == Time{0} ? took : peer_.step_time + (took - peer_.step_time) / 8;
 }
 
 void GossipPeer::end_block(Turn& turn) {
@@ -137,7 +155,7 @@ void GossipPeer::start_due_merges(Turn& turn) {
 }
 
 void GossipPeer::start_merge(Turn& turn) {
-  const auto choice = choose_partner();
+  const auto choice = choose_partner(turn.now);
   if (!choice) {
     ++peer_.counters.merges_skipped;  // nobody to merge with: training goes on
     return;
@@ -151,16 +169,19 @@ void GossipPeer::start_merge(Turn& turn) {
   ++(started ? peer_.counters.merges_started : peer_.counters.merges_skipped);
 }
 
-std::optional<Choice> GossipPeer::choose_partner() {
+std::optional<Choice> GossipPeer::choose_partner(Time now) {
   const auto in_burst = [&](PeerId peer) {
     return std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
   };
-  const auto excluded = [&](PeerId peer) { return !peer_.table.may_merge(peer) || in_burst(peer); };
+  const auto excluded = [&](PeerId peer) {
+    return !peer_.table.may_merge(peer, now) || in_burst(peer);
+  };
   const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
-                                      [&](PeerId p) { return peer_.table.may_merge(p); });
+                                      [&](PeerId p) { return peer_.table.may_merge(p, now); });
   // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
-  return selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
-                          peer_.table.out_of_reach() + static_cast<std::size_t>(in_reach));
+  return selector_.choose(
+      peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
+      peer_.table.out_of_reach() + peer_.table.avoided() + static_cast<std::size_t>(in_reach));
 }
 
 bool GossipPeer::answered() const {
@@ -173,8 +194,10 @@ void GossipPeer::diverged(const StepReport& report, Turn& turn) {
                     "loss " + std::to_string(report.loss) + " at step " +
                         std::to_string(peer_.counters.steps) + ", lr " + std::to_string(report.lr),
                     "stops training and offers its weights no more"));
+  peer_.table.say_goodbye();
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
-    if (PeerId(i) != peer_.settings.self)
+    if (PeerId(i) != peer_.settings.self &&
+        peer_.table.state(PeerId(i)) != PeerTable::State::absent)
       turn.send(control_frame(FrameKind::left, PeerId(i), 0, peer_));
   }
   Event left("peer.left");
@@ -185,9 +208,7 @@ void GossipPeer::diverged(const StepReport& report, Turn& turn) {
 
 void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
   const Frame& frame = in.frame;
-  if (peer_.table.heard(frame.from, turn.now)) {
-    turn.record(fault("partner back", frame.from, "a frame arrived", "counts again"));
-  }
+  if (!take_pulses(frame, turn)) return;
   peer_.votes.learn(frame.votes);
   if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0)
     enter_end_game(turn);
@@ -195,6 +216,11 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
     case FrameKind::ping: return answer_ping(frame.from, turn);
     case FrameKind::pong: return;
     case FrameKind::chunk: return;  // belongs to baselines
+    case FrameKind::fetch: return fetch_asked(frame, turn);
+    case FrameKind::model: return adopt(frame, turn);
+    case FrameKind::busy:
+      if (!fetch_ || fetch_->donor != frame.from || fetch_->seq != frame.answers) break;
+      return donor_failed("busy", turn);
     case FrameKind::finished:
       if (phase_ < Phase::end_game || frame.end_game) peer_.table.finished(frame.from);
       if (frame.converged && peer_.settings.until_converged && !stop_reason_)
@@ -204,8 +230,9 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
       peer_.table.left(frame.from);
       partner_down(frame.from, turn);
       return progress_when_answered(turn);
-    default: return accept_weights(frame, turn);
+    default: break;
   }
+  accept_weights(frame, turn);
 }
 
 // Whoever has finished says so again: the notice may have been lost.
@@ -215,20 +242,24 @@ void GossipPeer::answer_ping(PeerId who, Turn& turn) {
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {
   if (frame.values) turn.record(received_event(frame));
+  if (frame.values && phase_ == Phase::joining)
+    return refuse_weights(std::move(frame), "has no weights yet", turn);
   if (at_boundary() || !frame.values) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);
     return progress_when_answered(turn);
   }
-  const PeerId sender = frame.from;
-  if (auto refused = inbox_.add(std::move(frame))) {
-    ++peer_.counters.merges_refused;
-    Event decided("merge.decided");
-    decided.add("from", peer_name(sender)).add("seq", integer(refused->seq));
-    decided.add("verdict", std::string("refuse")).add("alpha", 0.0);
-    turn.record(std::move(decided.add("reason", std::string("superseded or inbox full"))));
-    Exchange& exchange = exchange_for(*refused);
-    exchange.refuse(std::move(*refused), peer_, turn);
-  }
+  if (auto refused = inbox_.add(std::move(frame)))
+    refuse_weights(std::move(*refused), "superseded or inbox full", turn);
+}
+
+void GossipPeer::refuse_weights(Frame frame, const char* why, Turn& turn) {
+  ++peer_.counters.merges_refused;
+  Event decided("merge.decided");
+  decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  decided.add("verdict", std::string("refuse")).add("alpha", 0.0);
+  turn.record(std::move(decided.add("reason", std::string(why))));
+  Exchange& exchange = exchange_for(frame);
+  exchange.refuse(std::move(frame), peer_, turn);
 }
 
 Exchange& GossipPeer::exchange_for(const Frame& frame) {
@@ -249,17 +280,16 @@ void GossipPeer::serve_inbox(Turn& turn) {
 // kVotePatience merges.
 void GossipPeer::check_votes() {
   if (!peer_.settings.until_converged || stop_reason_) return;
-  const std::uint32_t fresh = peer_.votes.fresh();
+  const std::uint32_t fresh = peer_.votes.fresh(), present = peer_.table.present();
   peer_.counters.votes_heard = fresh;
   const auto applied = static_cast<std::uint32_t>(peer_.counters.merges_applied);
-  if (fresh * 2 > peer_.settings.peers) {
+  if (fresh * 2 > present) {
     majority_merges_ += applied - merges_seen_;
   } else {
     majority_merges_ = 0;
   }
   merges_seen_ = applied;
-  if (fresh == peer_.settings.peers || majority_merges_ >= kVotePatience)
-    stop_reason_ = "converged";
+  if (fresh >= present || majority_merges_ >= kVotePatience) stop_reason_ = "converged";
 }
 
 void GossipPeer::handle(const input::PeerDown& down, Turn& turn) {
@@ -271,10 +301,13 @@ void GossipPeer::handle(const input::PeerDown& down, Turn& turn) {
 void GossipPeer::partner_down(PeerId who, Turn& turn) {
   exchange_->partner_down(who, peer_, turn);
   if (end_exchange_) end_exchange_->partner_down(who, peer_, turn);
+  if (fetch_ && fetch_->donor == who) donor_failed("connection lost", turn);
 }
 
 void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
   if (timer.id == kLingerTimer) return look_for_the_silent(turn);
+  if (timer.id == kBeatTimer) return beat(turn);
+  if (fetch_ && fetch_->seq == timer.id) return donor_failed("no answer before the deadline", turn);
   exchange_->timeout(timer.id, peer_, turn);
   if (end_exchange_) end_exchange_->timeout(timer.id, peer_, turn);
   progress_when_answered(turn);
@@ -288,14 +321,19 @@ void GossipPeer::state(Archive& archive) {
   archive("stop_reason", stop_reason_)("finish_reason", finish_reason_);
   archive("majority_merges", majority_merges_)("merges_seen", merges_seen_);
   archive("rounds_left", rounds_left_)("lingering_since", lingering_since_);
+  archive("fetch", fetch_)("asked", asked_)("joining_since", joining_since_)("donor", donor_rng_);
+  archive("fetches", fetches_)("last_beat", last_beat_)("frames_sent", frames_sent_);
+  archive("frames_at_beat", frames_at_beat_)("step_since", step_since_)("started", started_);
+  archive("fetch_quiet", fetch_quiet_);
   if (!archive.loading()) return;
-  if (phase_ < Phase::training || phase_ > Phase::done) archive.fail("phase", "does not exist");
+  if (phase_ < Phase::joining || phase_ > Phase::done) archive.fail("phase", "does not exist");
   if (phase_ == Phase::end_game || phase_ == Phase::last_lingering) use_end_game_policy();
 }
 
 void GossipPeer::handle(const input::Stop& stop, Turn& turn) {
   if (!stop_reason_) stop_reason_ = stop.reason;
   switch (phase_) {
+    case Phase::joining:
     case Phase::waiting: return drain(*stop_reason_, turn);
     case Phase::end_game: rounds_left_ = 0; return;
     case Phase::lingering:

@@ -4,12 +4,16 @@
 // what is due. After its last epoch it goes on answering until everyone it can reach has finished
 // too.
 //
-//   training -> (waiting) -> draining -> lingering -> (end game -> last lingering) -> done
+//   (joining ->) training -> (waiting) -> draining -> lingering -> (end game -> last lingering)
+//   -> done
+// Sources: gossip_peer.cpp (training and merging), _join.cpp (beginning late or again),
+// _members.cpp (who is there), _end.cpp (finishing).
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gossip/inbox.hpp"
@@ -32,8 +36,18 @@ class GossipPeer final : public Protocol {
 
  private:
   static constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange gets this number
+  static constexpr std::uint64_t kBeatTimer = kLingerTimer - 1;
 
-  enum class Phase { training, waiting, draining, lingering, end_game, last_lingering, done };
+  enum class Phase {
+    joining,
+    training,
+    waiting,
+    draining,
+    lingering,
+    end_game,
+    last_lingering,
+    done
+  };
 
   struct Block {  // accumulators of the block in progress
     std::uint64_t steps_left = 0, steps = 0, samples = 0, correct = 0;
@@ -50,7 +64,6 @@ class GossipPeer final : public Protocol {
   void handle(const input::FrameIn& in, Turn& turn);
   void handle(const input::Timer& timer, Turn& turn);
   void handle(const input::PeerDown& down, Turn& turn);
-  void handle(const input::Progress&, Turn&) {}
   void handle(const input::Stop& stop, Turn& turn);
 
   void begin_block(Turn& turn);
@@ -58,19 +71,38 @@ class GossipPeer final : public Protocol {
   void train_block(Turn& turn);
   void start_due_merges(Turn& turn);
   void start_merge(Turn& turn);
-  std::optional<Choice> choose_partner();
+  std::optional<Choice> choose_partner(Time now);
   bool answered() const;  // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
   void diverged(const StepReport& report, Turn& turn);
 
   void accept_weights(Frame frame, Turn& turn);
+  void refuse_weights(Frame frame, const char* why, Turn& turn);
   void answer_ping(PeerId who, Turn& turn);
+  void note_step_time(Turn& turn);
+
+  void record_joined(const char* reason, Turn& turn);
+  void start_late(Turn& turn);
+  void start_again(Turn& turn);
+  void ask_a_donor(Turn& turn);
+  void donor_failed(const char* why, Turn& turn);
+  void begin_alone(Turn& turn);
+  void adopt(const Frame& frame, Turn& turn);
+  void fetch_asked(const Frame& frame, Turn& turn);
+  void serve_fetches(Turn& turn);
+
+  bool take_pulses(const Frame& frame, Turn& turn);
+  void tell(PeerTable::News news, PeerId who, const char* how, Turn& turn);
+  void superseded(const Pulse& pulse, Turn& turn);
+  void beat(Turn& turn);
+  void ping_somebody(Turn& turn);
+
   void check_votes();
   void partner_down(PeerId who, Turn& turn);
   void drain(std::string reason, Turn& turn);
   void progress_when_answered(Turn& turn);
   void announce_finished(Turn& turn);
-  Frame finished_frame(PeerId to) const;
+  Frame finished_frame(PeerId to);
   void linger(Turn& turn);
   void look_for_the_silent(Turn& turn);
   void enter_end_game(Turn& turn);
@@ -98,6 +130,22 @@ class GossipPeer final : public Protocol {
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;
   std::uint32_t rounds_left_ = 0;
+  struct Fetch {
+    PeerId donor;
+    std::uint64_t seq = 0;
+    void state(Archive& a) { a("donor", donor)("seq", seq); }
+  };
+  std::optional<Fetch> fetch_;  // of this late joiner, unanswered
+  std::vector<PeerId> asked_;   // in this round of questions
+  Time joining_since_{0};
+  kernels::Rng donor_rng_;
+  std::vector<std::pair<PeerId, std::uint64_t>> fetches_;  // asked of this peer, until the boundary
+  Time last_beat_{0};
+  std::uint64_t frames_sent_ = 0, frames_at_beat_ = 0;
+  bool started_ =
+      false;             // Start has come; when it comes again, this peer goes on from a checkpoint
+  Time fetch_quiet_{0};  // how long the next donor may be silent
+  Time step_since_{0};   // the mini-batch in progress began
   Time lingering_since_{0};  // silence counts from here at the earliest
 };
 

@@ -34,6 +34,7 @@ void GossipPeer::progress_when_answered(Turn& turn) {
     case Phase::lingering:
     case Phase::last_lingering: return linger(turn);
     case Phase::end_game: return end_game_round(turn);
+    case Phase::joining:
     case Phase::training:
     case Phase::done: return;
   }
@@ -42,8 +43,11 @@ void GossipPeer::progress_when_answered(Turn& turn) {
 void GossipPeer::announce_finished(Turn& turn) {
   phase_ = phase_ == Phase::end_game ? Phase::last_lingering : Phase::lingering;
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
-    if (PeerId(i) == peer_.settings.self || peer_.table.state(PeerId(i)) == PeerTable::State::left)
+    const PeerTable::State state = peer_.table.state(PeerId(i));
+    if (PeerId(i) == peer_.settings.self || state == PeerTable::State::left ||
+        state == PeerTable::State::absent) {
       continue;
+    }
     turn.send(finished_frame(PeerId(i)));
   }
   lingering_since_ = turn.now;
@@ -51,7 +55,7 @@ void GossipPeer::announce_finished(Turn& turn) {
   linger(turn);
 }
 
-Frame GossipPeer::finished_frame(PeerId to) const {
+Frame GossipPeer::finished_frame(PeerId to) {
   Frame frame = control_frame(FrameKind::finished, to, 0, peer_);
   frame.converged = finish_reason_ == "converged";
   frame.end_game = phase_ == Phase::last_lingering;
@@ -103,7 +107,7 @@ void GossipPeer::end_game_round(Turn& turn) {
   burst_.clear();
   while (rounds_left_ > 0) {
     --rounds_left_;
-    const auto choice = choose_partner();
+    const auto choice = choose_partner(turn.now);
     if (!choice) {
       ++peer_.counters.merges_skipped;
       continue;
@@ -121,6 +125,7 @@ void GossipPeer::end_game_round(Turn& turn) {
 
 // Told to go while others still train: they are told not to wait for answers.
 void GossipPeer::leave_early(Turn& turn) {
+  peer_.table.say_goodbye();
   for (const auto state : {PeerTable::State::training, PeerTable::State::suspected}) {
     for (const PeerId peer : peer_.table.in_state(state))
       turn.send(control_frame(FrameKind::left, peer, 0, peer_));

@@ -162,8 +162,10 @@ TEST_CASE(
     out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
     timers = take<action::SetTimer>(out);
   }
-  REQUIRE(timers.size() == 1);
-  CHECK(timers[0].at == 1s + limits::kExchangeTimeoutFirst);
+  REQUIRE(timers.size() == 2);  // quiet, and altogether
+  CHECK(timers[0].at == 1s + limits::kQuietFirst);
+  CHECK(timers[0].quiet_with == PeerId(1));
+  CHECK(timers[1].at == 1s + limits::kExchangeMost);
   out = a.on(input::Timer{timers[0].id}, timers[0].at);
   CHECK(recorded(out, "merge.half"));
   CHECK(recorded(out, "peer.lost"));
@@ -209,6 +211,7 @@ TEST_CASE("frames of every kind at any time never break a peer") {
     auto s = settings(0, 4, kind);
     s.until_converged = rng.below(2) == 1;
     s.end_game_rounds = rng.below(3);
+    s.late = rng.below(3) == 0;
     Seat a(s, {1, 2, 3});
     bool in_step = !take<action::Train>(*std::make_unique<Actions>(a.on(input::Start{}))).empty();
     for (int i = 0; i < 3000; ++i) {
@@ -217,13 +220,16 @@ TEST_CASE("frames of every kind at any time never break a peer") {
         in_step = false;
         out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
       } else if (rng.below(20) == 0) {
-        out = a.on(input::Timer{rng.below(8)}, Time(i));
+        const std::uint64_t any = rng.below(8);
+        out =
+            a.on(input::Timer{any < 6 ? any : ~std::uint64_t{0} - (any - 6)}, Time(i) * 1'000'000);
       } else if (rng.below(50) == 0) {
         out = a.on(input::PeerDown{PeerId(1 + rng.below(3))});
       } else {
         Frame frame;
-        frame.kind = static_cast<FrameKind>(
-            rng.below(10));  // `left` stays out: it would end the pool at once
+        frame.kind = static_cast<FrameKind>(rng.below(12));
+        // `left` would end the pool at once
+        if (frame.kind == FrameKind::left) frame.kind = FrameKind::model;
         frame.from = PeerId(1 + rng.below(3));
         frame.seq = rng.below(6);
         frame.answers = rng.below(6);
@@ -232,8 +238,10 @@ TEST_CASE("frames of every kind at any time never break a peer") {
         frame.end_game = rng.below(10) == 0;
         frame.converged = rng.below(30) == 0;
         frame.votes = {{PeerId(rng.below(9)), rng.below(9)}};
+        frame.pulses = {{PeerId(1 + rng.below(8)), rng.below(2), rng.below(9)}};
         const bool weights = frame.kind == FrameKind::push || frame.kind == FrameKind::request ||
-                             frame.kind == FrameKind::reply || frame.kind == FrameKind::returned;
+                             frame.kind == FrameKind::reply || frame.kind == FrameKind::returned ||
+                             frame.kind == FrameKind::model;
         if (weights) frame.values = a.model.copy(std::vector<float>{1, 1, 1});
         out = a.on(input::FrameIn{frame});
       }

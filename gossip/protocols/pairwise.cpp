@@ -19,7 +19,7 @@ class Pairwise final : public PendingExchange {
     merge::SnapshotRef mine = turn.model.snapshot();
     Frame request = weights_frame(FrameKind::request, partner, mine, peer);
     turn.record(sent_event(request));
-    await({request.seq, partner, std::move(mine), turn.now}, turn);
+    await({request.seq, partner, std::move(mine), turn.now}, peer, turn);
     turn.send(std::move(request));
     return true;
   }
@@ -28,7 +28,9 @@ class Pairwise final : public PendingExchange {
     switch (frame.kind) {
       case FrameKind::request: return serve(frame, peer, turn);
       case FrameKind::reply: return conclude(frame, peer, turn);
-      case FrameKind::busy: answer(frame.answers, frame.from, turn.now); return;
+      case FrameKind::busy:
+        if (answer(frame, peer, turn.now)) peer.table.busy(frame.from, turn.now, peer.backoff);
+        return;
       default: return;  // another exchange kind's frame
     }
   }
@@ -53,7 +55,7 @@ class Pairwise final : public PendingExchange {
   }
 
   void conclude(const Frame& reply, PeerState& peer, Turn& turn) {
-    const auto entry = answer(reply.answers, reply.from, turn.now);
+    const auto entry = answer(reply, peer, turn.now);
     if (!entry) {  // given up before, or never asked
       Event late("fault.seen");
       late.add("kind", std::string("late reply")).add("who", peer_name(reply.from));

@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "gossip/limits.hpp"
 #include "gossip/merging.hpp"
 #include "kernels/core/check.hpp"
 
 namespace hearsay::gossip {
 namespace {
+
+// Marks the timer of a whole exchange; no sequence number comes near it.
+constexpr std::uint64_t kAltogether = std::uint64_t{1} << 62;
 
 void record_half(PeerId partner, std::uint64_t seq, const char* reason, Turn& turn) {
   Event half("merge.half");
@@ -20,9 +22,11 @@ void record_half(PeerId partner, std::uint64_t seq, const char* reason, Turn& tu
 
 }  // namespace
 
-void PendingExchange::await(Entry entry, Turn& turn) {
+void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   HS_CHECK(!entry_);
-  turn.timer(turn.now + deadline(), entry.seq);
+  const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
+  turn.timer_when_quiet(quiet, entry.partner, entry.seq);
+  turn.timer(turn.now + deadlines_.most(entry.partner), entry.seq | kAltogether);
   entry_ = std::move(entry);
 }
 
@@ -31,36 +35,40 @@ void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& pe
   frame.mass = mass;
   frame.wants_ack = wait;
   turn.record(sent_event(frame));
-  if (wait) await({frame.seq, partner, nullptr, turn.now}, turn);
+  if (wait) await({frame.seq, partner, nullptr, turn.now}, peer, turn);
   turn.send(std::move(frame));
 }
 
-std::optional<PendingExchange::Entry> PendingExchange::answer(std::uint64_t seq, PeerId partner,
+std::optional<PendingExchange::Entry> PendingExchange::answer(const Frame& frame, PeerState& peer,
                                                               Time now) {
-  if (!entry_ || entry_->seq != seq || entry_->partner != partner) return std::nullopt;
-  longest_ = std::max(longest_, now - entry_->started);
+  if (!entry_ || entry_->seq != frame.answers || entry_->partner != frame.from) return std::nullopt;
+  deadlines_.answered(frame.from, now - entry_->started);
+  peer.table.answered(frame.from);
   return std::exchange(entry_, std::nullopt);
 }
 
-void PendingExchange::timeout(std::uint64_t seq, PeerState& peer, Turn& turn) {
+void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
+  const std::uint64_t seq = id & ~kAltogether;
   if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
   const PeerId partner = entry_->partner;
-  longest_ = std::max(longest_, (turn.now - entry_->started) / 4);  // the next deadline: twice this
   entry_.reset();
-  record_half(partner, seq, "no answer before the deadline", turn);
-  if (peer.table.suspected(partner)) turn.record(lost_event(partner, "no answer", peer));
+  const bool slow = (id & kAltogether) != 0;
+  slow ? deadlines_.was_too_slow(partner) : deadlines_.stayed_quiet(partner);
+  record_half(partner, seq, slow ? "took too long" : "no answer before the deadline", turn);
+  if (peer.table.failed(partner, turn.now, peer.backoff))
+    turn.record(lost_event(partner, slow ? "too slow" : "no answer", peer));
 }
 
-void PendingExchange::partner_down(PeerId who, PeerState&, Turn& turn) {
+void PendingExchange::partner_down(PeerId who, PeerState& peer, Turn& turn) {
   if (!entry_ || entry_->partner != who) return;
   record_half(who, entry_->seq, "partner gone", turn);
   entry_.reset();
+  peer.table.failed(who, turn.now, peer.backoff);
 }
 
-Time PendingExchange::deadline() const {
-  if (longest_ == Time{0}) return limits::kExchangeTimeoutFirst;
-  return std::clamp<Time>(8 * longest_, limits::kExchangeTimeoutLeast,
-                          limits::kExchangeTimeoutMost);
+void PendingExchange::give_up(const char* reason, Turn& turn) {
+  if (entry_) record_half(entry_->partner, entry_->seq, reason, turn);
+  entry_.reset();
 }
 
 }  // namespace hearsay::gossip

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchange that was started and not yet answered, and what every exchange kind does about it: a
-// deadline of 8 times the longest answer seen (doubled after each miss, within the bounds of
-// limits.hpp), a line when it ends half done, and suspicion of the partner.
-// At most one at a time: an answer moves this peer by a displacement from the weights it sent, and
-// displacements from one and the same past add up to more than the way to the partners. On a
-// network that is too slow for the merges asked for, fewer are started; the pool stays stable.
+// deadline that learns (deadlines.hpp), a line when it ends half done, and suspicion of the
+// partner. At most one at a time: an answer moves this peer by a displacement from the weights it
+// sent, and displacements from one and the same past add up to more than the way to the partners.
+// On a network that is too slow for the merges asked for, fewer are started; the pool stays stable.
 #pragma once
 
 #include <optional>
 
+#include "gossip/protocols/deadlines.hpp"
 #include "gossip/protocols/exchange.hpp"
 
 namespace hearsay::gossip {
@@ -17,8 +17,9 @@ class PendingExchange : public Exchange {
  public:
   void timeout(std::uint64_t seq, PeerState& peer, Turn& turn) final;
   void partner_down(PeerId who, PeerState& peer, Turn& turn) final;
+  void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
-  void state(Archive& a) final { a("entry", entry_)("longest", longest_); }
+  void state(Archive& a) final { a("entry", entry_)("deadlines", deadlines_); }
 
  protected:
   struct Entry {
@@ -28,18 +29,16 @@ class PendingExchange : public Exchange {
     Time started{0};
     void state(Archive& a) { a("seq", seq)("partner", partner)("sent", sent)("started", started); }
   };
-  void await(Entry entry, Turn& turn);  // not while waiting()
+  void await(Entry entry, const PeerState& peer, Turn& turn);  // not while waiting()
   // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is
   // awaited. `mass` is 0 but for push-sum.
   void push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn);
-  // Ends and returns the exchange `seq` with `partner`; nothing when it is not the one awaited.
-  std::optional<Entry> answer(std::uint64_t seq, PeerId partner, Time now);
+  // Ends and returns the exchange that `frame` answers; nothing when it is not the one awaited.
+  std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
 
  private:
-  Time deadline() const;
-
   std::optional<Entry> entry_;
-  Time longest_{0};
+  Deadlines deadlines_;
 };
 
 }  // namespace hearsay::gossip

@@ -22,7 +22,7 @@ class Push final : public PendingExchange {
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
-    if (frame.kind == FrameKind::ack) answer(frame.answers, frame.from, turn.now);
+    if (frame.kind == FrameKind::ack) answer(frame, peer, turn.now);
     if (frame.kind != FrameKind::push) return;
     merge_in({frame, nullptr, std::nullopt}, peer, turn);
     acknowledge(frame, peer, turn);

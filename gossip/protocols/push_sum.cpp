@@ -6,6 +6,7 @@
 // in again.
 #include <utility>
 
+#include "gossip/limits.hpp"
 #include "gossip/merging.hpp"
 #include "gossip/protocols/pending.hpp"
 
@@ -29,7 +30,7 @@ class PushSum final : public PendingExchange {
   }
 
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
-    if (frame.kind == FrameKind::ack) answer(frame.answers, frame.from, turn.now);
+    if (frame.kind == FrameKind::ack) answer(frame, peer, turn.now);
     if (frame.kind != FrameKind::push && frame.kind != FrameKind::returned) return;
     double& mass = peer.counters.mass;
     const double alpha = frame.mass / (mass + frame.mass);
@@ -45,6 +46,7 @@ class PushSum final : public PendingExchange {
     std::swap(back.from, back.to);
     back.wants_ack = false;
     back.seq = peer.next_seq++;
+    back.pulses = peer.table.pulses(limits::kPulses);
     turn.record(sent_event(back));
     turn.send(std::move(back));
   }

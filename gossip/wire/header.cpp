@@ -25,7 +25,7 @@ enum Offset : std::size_t {
   at_version = 2,
   at_kind = 3,
   at_flags = 4,
-  at_zero = 5,
+  at_pulses = 5,
   at_votes = 6,
   at_from = 8,
   at_to = 12,
@@ -51,7 +51,7 @@ T get(std::span<const std::byte> bytes, std::size_t offset) {
 
 bool carries_model(FrameKind kind) {
   return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply ||
-         kind == FrameKind::returned;
+         kind == FrameKind::returned || kind == FrameKind::model;
 }
 
 }  // namespace
@@ -64,6 +64,7 @@ HeaderBytes encode_header(const Header& h) {
   put(bytes, at_flags,
       static_cast<std::uint8_t>((h.wants_ack ? kWantsAck : 0) | (h.converged ? kConverged : 0) |
                                 (h.end_game ? kEndGame : 0)));
+  put(bytes, at_pulses, h.pulses);
   put(bytes, at_votes, h.votes);
   put(bytes, at_from, h.from.value);
   put(bytes, at_to, h.to.value);
@@ -89,12 +90,12 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
   if (get<std::uint32_t>(bytes, at_checksum) != crc32c(bytes.first(at_checksum)))
     return WireFault{"header checksum is wrong"};
   const auto flags = get<std::uint8_t>(bytes, at_flags);
-  if ((flags & ~kKnownFlags) != 0 || bytes[at_zero] != std::byte{0})
-    return WireFault{"unknown header flags"};
+  if ((flags & ~kKnownFlags) != 0) return WireFault{"unknown header flags"};
   h.kind = get<std::uint8_t>(bytes, at_kind);
   h.wants_ack = (flags & kWantsAck) != 0;
   h.converged = (flags & kConverged) != 0;
   h.end_game = (flags & kEndGame) != 0;
+  h.pulses = get<std::uint8_t>(bytes, at_pulses);
   h.votes = get<std::uint16_t>(bytes, at_votes);
   h.from = PeerId(get<std::uint32_t>(bytes, at_from));
   h.to = PeerId(get<std::uint32_t>(bytes, at_to));
@@ -107,13 +108,14 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
 }
 
 std::string find_fault(const Header& h, const Expectation& expected) {
-  if (h.kind > static_cast<std::uint8_t>(FrameKind::left))
+  if (h.kind > static_cast<std::uint8_t>(FrameKind::model))
     return "unknown kind of frame " + std::to_string(h.kind);
   if (h.from != expected.other)
     return "a frame in the name of " + peer_name(h.from) + " from " + peer_name(expected.other);
   if (h.to != expected.self) return "a frame for " + peer_name(h.to);
   if (h.votes > limits::vote_entries(expected.peers))
     return std::to_string(h.votes) + " votes in one frame";
+  if (h.pulses > limits::kPulses) return std::to_string(h.pulses) + " pulses in one frame";
   const auto kind = static_cast<FrameKind>(h.kind);
   const std::uint64_t model_bytes = sizeof(float) * expected.model_values;
   const std::uint64_t slice_bytes = sizeof(float) * (expected.model_values / expected.peers + 1);
@@ -131,6 +133,7 @@ std::string find_fault(const Header& h, const Expectation& expected) {
   // NaN is legal in a chunk: a loss that is not finite travels as a count that is none.
   if (!chunk && !(std::isfinite(h.weight) && h.weight >= 0.0)) return "a weight that is no share";
   if (kind == FrameKind::reply && h.weight > 1.0) return "an alpha above 1";
+  if (kind == FrameKind::model && h.weight > 1.0) return "progress above 1";
   return {};
 }
 
@@ -141,6 +144,7 @@ Header header_of(const Frame& frame) {
   h.converged = frame.converged;
   h.end_game = frame.end_game;
   h.votes = static_cast<std::uint16_t>(frame.votes.size());
+  h.pulses = static_cast<std::uint8_t>(frame.pulses.size());
   h.from = frame.from;
   h.to = frame.to;
   h.seq = frame.seq;
@@ -170,23 +174,47 @@ Frame frame_of(const Header& h) {
   return frame;
 }
 
-std::vector<std::byte> encode_votes(std::span<const Vote> votes) {
-  std::vector<std::byte> bytes(Frame::kVoteBytes * votes.size());
-  for (std::size_t i = 0; i < votes.size(); ++i) {
-    std::memcpy(bytes.data() + 8 * i, &votes[i].peer.value, 4);
-    std::memcpy(bytes.data() + 8 * i + 4, &votes[i].age, 4);
+std::vector<std::byte> encode_prefix(const Frame& frame) {
+  std::vector<std::byte> bytes(frame.wire_bytes() - frame.payload_bytes() - Frame::kHeaderBytes);
+  std::byte* out = bytes.data();
+  const auto add = [&](std::uint32_t value) {
+    std::memcpy(out, &value, sizeof value);
+    out += sizeof value;
+  };
+  for (const Vote& vote : frame.votes) {
+    add(vote.peer.value);
+    add(vote.age);
+  }
+  for (const Pulse& pulse : frame.pulses) {
+    add(pulse.peer.value);
+    add(pulse.incarnation);
+    add(pulse.beat);
   }
   return bytes;
 }
 
-bool decode_votes(std::span<const std::byte> bytes, std::uint32_t peers, std::vector<Vote>& out) {
-  std::vector<Vote> votes(bytes.size() / Frame::kVoteBytes);
-  for (std::size_t i = 0; i < votes.size(); ++i) {
-    votes[i].peer = PeerId(get<std::uint32_t>(bytes, 8 * i));
-    votes[i].age = get<std::uint32_t>(bytes, 8 * i + 4);
-    if (votes[i].peer.value >= peers) return false;
+bool decode_prefix(const Header& header, std::span<const std::byte> bytes, std::uint32_t peers,
+                   Frame& out) {
+  std::vector<Vote> votes(header.votes);
+  std::vector<Pulse> pulses(header.pulses);
+  std::size_t at = 0;
+  const auto next = [&] {
+    at += sizeof(std::uint32_t);
+    return get<std::uint32_t>(bytes, at - sizeof(std::uint32_t));
+  };
+  for (Vote& vote : votes) {
+    vote.peer = PeerId(next());
+    vote.age = next();
+    if (vote.peer.value >= peers) return false;
   }
-  out = std::move(votes);
+  for (Pulse& pulse : pulses) {
+    pulse.peer = PeerId(next());
+    pulse.incarnation = next();
+    pulse.beat = next();
+    if (pulse.peer.value >= peers) return false;
+  }
+  out.votes = std::move(votes);
+  out.pulses = std::move(pulses);
   return true;
 }
 

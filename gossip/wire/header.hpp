@@ -17,9 +17,9 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
-inline constexpr std::size_t kTrailerBytes = 4;  // checksum of votes and payload
+inline constexpr std::size_t kTrailerBytes = 4;  // checksum of votes, pulses and payload
 static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
 
 // What a message is. Below 32: a FrameKind. Above: between transports only, body is text (JSON).
@@ -38,15 +38,18 @@ struct Header {
   std::uint8_t version = kVersion;
   bool wants_ack = false, converged = false, end_game = false;
   std::uint16_t votes = 0;
+  std::uint8_t pulses = 0;
   PeerId from, to;
   std::uint64_t seq = 0;
   std::uint64_t answers = 0;  // chunk: the slice
   std::uint64_t samples = 0;
-  double weight = 0.0;  // reply: alpha; push, returned: mass; chunk: examples
+  double weight = 0.0;  // reply: alpha; push, returned: mass; chunk: examples; model: progress
   std::uint64_t payload_bytes = 0;
 
   bool is_frame() const { return kind < static_cast<std::uint8_t>(Kind::hello); }
-  std::uint64_t vote_bytes() const { return Frame::kVoteBytes * votes; }
+  std::uint64_t prefix_bytes() const {  // votes, then pulses
+    return Frame::kVoteBytes * votes + Frame::kPulseBytes * pulses;
+  }
 };
 
 // Why a message is not accepted: one sentence for people, and whether the connection may go on.
@@ -71,8 +74,11 @@ Header header_of(const Frame& frame);
 // The frame without its values and votes.
 Frame frame_of(const Header& header);
 
-std::vector<std::byte> encode_votes(std::span<const Vote> votes);
-// False when a vote names a peer that does not exist; `out` is then unchanged.
-bool decode_votes(std::span<const std::byte> bytes, std::uint32_t peers, std::vector<Vote>& out);
+// Votes and pulses, as they stand between header and payload.
+std::vector<std::byte> encode_prefix(const Frame& frame);
+// `bytes` holds header.prefix_bytes(). False when one names a peer that does not exist; `out` is
+// then unchanged.
+bool decode_prefix(const Header& header, std::span<const std::byte> bytes, std::uint32_t peers,
+                   Frame& out);
 
 }  // namespace hearsay::gossip::wire

@@ -122,7 +122,15 @@ TEST_CASE("a frame must be what this connection expects") {
   CHECK(has(fault([](Header& h) { h.payload_bytes += 4; }), "4004 bytes where 4000"));
   CHECK(has(fault([](Header& h) { h.payload_bytes = 0; }), "0 bytes"));
   CHECK(has(fault([](Header& h) { h.votes = 65; }), "65 votes"));
-  CHECK(has(fault([](Header& h) { h.kind = 11; }), "unknown kind"));
+  CHECK(has(fault([](Header& h) { h.pulses = 17; }), "17 pulses"));
+  CHECK(has(fault([](Header& h) {
+              h.kind = static_cast<std::uint8_t>(FrameKind::model);
+              h.weight = 1.01;
+            }),
+            "progress above 1"));
+  CHECK(has(fault([](Header& h) { h.kind = static_cast<std::uint8_t>(FrameKind::fetch); }),
+            "where 0"));
+  CHECK(has(fault([](Header& h) { h.kind = 13; }), "unknown kind"));
   CHECK(has(fault([](Header& h) { h.weight = std::nan(""); }), "no share"));
   CHECK(has(fault([](Header& h) { h.weight = -0.5; }), "no share"));
   CHECK(has(fault([](Header& h) {
@@ -158,19 +166,21 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   reply.alpha = 0.5;
   reply.end_game = true;
   reply.votes = {{PeerId(3), 2}};
+  reply.pulses = {{PeerId(1), 4, 60}};
   const auto snapshot = std::make_shared<merge::Snapshot>();
   snapshot->values = kernels::Buffer<float>(2);
   snapshot->values[0] = 1.0f;
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 01 03 04 00 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 02 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 0a e4 d2 06 "
+      "08 00 00 00 00 00 00 00 77 05 cc 20 "
       "03 00 00 00 02 00 00 00 "
+      "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "
-      "38 f1 fe 6a ";
+      "ba c8 65 ad ";
 
   std::string written;
   const auto write = [&](std::span<const std::byte> bytes) {
@@ -182,8 +192,8 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   };
   Crc32c sum;
   write(encode_header(header_of(reply)));
-  const std::vector<std::byte> votes = encode_votes(reply.votes);
-  for (const auto body : {std::span<const std::byte>(votes), std::as_bytes(snapshot->span())}) {
+  const std::vector<std::byte> prefix = encode_prefix(reply);
+  for (const auto body : {std::span<const std::byte>(prefix), std::as_bytes(snapshot->span())}) {
     write(body);
     sum.add(body);
   }
@@ -193,17 +203,25 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   CHECK(written.size() == 3 * reply.wire_bytes());
 }
 
-TEST_CASE("votes name peers that exist") {
-  const std::vector<Vote> votes{{PeerId(3), 2}, {PeerId(0), 9}};
-  const std::vector<std::byte> bytes = encode_votes(votes);
-  REQUIRE(bytes.size() == 16);
-  std::vector<Vote> back;
-  REQUIRE(decode_votes(bytes, 4, back));
-  REQUIRE(back.size() == 2);
-  CHECK((back[0].peer == PeerId(3) && back[0].age == 2));
-  CHECK((back[1].peer == PeerId(0) && back[1].age == 9));
-  CHECK_FALSE(decode_votes(bytes, 3, back));
-  CHECK(back.size() == 2);
+TEST_CASE("votes and pulses name peers that exist") {
+  Frame frame;
+  frame.votes = {{PeerId(3), 2}, {PeerId(0), 9}};
+  frame.pulses = {{PeerId(2), 1, 7}, {PeerId(1), 0, Pulse::kLeft}, {PeerId(3), 8, 0}};
+  const std::vector<std::byte> bytes = encode_prefix(frame);
+  REQUIRE(bytes.size() == 2 * 8 + 3 * 12);
+  const Header header = header_of(frame);
+  CHECK(header.prefix_bytes() == bytes.size());
+  Frame back;
+  REQUIRE(decode_prefix(header, bytes, 4, back));
+  REQUIRE(back.votes.size() == 2);
+  CHECK((back.votes[0].peer == PeerId(3) && back.votes[0].age == 2));
+  CHECK((back.votes[1].peer == PeerId(0) && back.votes[1].age == 9));
+  CHECK(back.pulses == frame.pulses);
+  Frame untouched;
+  CHECK_FALSE(decode_prefix(header, bytes, 3, untouched));
+  CHECK((untouched.votes.empty() && untouched.pulses.empty()));
+  frame.votes.clear();
+  CHECK_FALSE(decode_prefix(header_of(frame), encode_prefix(frame), 3, untouched));
 }
 
 }  // namespace hearsay::gossip::wire

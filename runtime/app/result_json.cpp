@@ -19,7 +19,7 @@ struct Totals {
 Totals add_up(const PoolResult& result) {
   Totals t;
   for (const PeerResult& peer : result.peers) {
-    t.samples += peer.counters.samples;
+    t.samples += peer.counters.samples - peer.counters.inherited_samples;
     t.started += peer.counters.merges_started;
     t.applied += peer.counters.merges_applied;
     t.refused += peer.counters.merges_refused;
@@ -37,7 +37,7 @@ Json peer_json(const PeerResult& peer) {
   j["alive"] = peer.alive;
   j["reason"] = peer.reason;
   j["shard"] = peer.shard;
-  j["samples"] = peer.counters.samples;
+  j["samples"] = peer.counters.samples - peer.counters.inherited_samples;
   j["merges"] = peer.counters.merges_started;
   j["merges_applied"] = peer.counters.merges_applied;
   j["merges_refused"] = peer.counters.merges_refused;

@@ -130,9 +130,9 @@ void run_until(Pool& pool, const std::function<bool(const SimHost&)>& done) {
   bool stop = false;
   SimHooks hooks;
   hooks.interrupted = [&] { return stop; };
-  SimHost host(pool.options, pool.peers, pool.lane, sink, std::move(hooks));
+  SimHost host(pool.options, pool.peers, pool.lane);
   host.after_event = [&](gossip::Time) { stop = stop || done(host); };
-  host.run();
+  host.run(sink, std::move(hooks));
 }
 
 }  // namespace

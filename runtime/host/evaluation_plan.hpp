@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "gossip/archive.hpp"
+
 namespace hearsay::runtime {
 
 class EvaluationPlan {
@@ -16,6 +18,7 @@ class EvaluationPlan {
     next_ = (std::floor(epochs / every_ + kRounding) + 1.0) * every_;
     return true;
   }
+  void state(gossip::Archive& a) { a("next", next_); }
 
  private:
   static constexpr double kRounding = 1e-9;

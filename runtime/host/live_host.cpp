@@ -89,7 +89,7 @@ void LiveHost::carry_out(gossip::Action& action) {
     if (orders_.drop_share > 0.0 && drops_.uniform() < orders_.drop_share) return;
     transport_.send(std::move(out->frame));
   } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
-    alarms_.push({timer->at, timer->id});
+    alarms_.push({timer->at, timer->id, timer->quiet_with, timer->patience});
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
@@ -137,10 +137,20 @@ void LiveHost::take_arrivals(std::chrono::nanoseconds at_most) {
 
 void LiveHost::fire_alarms() {
   while (!done_ && !alarms_.empty() && alarms_.top().at <= clock()) {
-    const std::uint64_t id = alarms_.top().id;
+    const Alarm alarm = alarms_.top();
     alarms_.pop();
-    turn(gossip::input::Timer{id});
+    if (!put_off(alarm)) turn(gossip::input::Timer{alarm.id});
   }
+}
+
+// Bytes still move with the peer whose silence the alarm is about.
+bool LiveHost::put_off(Alarm alarm) {
+  if (!alarm.quiet_with) return false;
+  const Time moved = transport_.moved_at(*alarm.quiet_with) - start_;
+  if (moved + alarm.patience <= clock()) return false;
+  alarm.at = moved + alarm.patience;
+  alarms_.push(alarm);
+  return true;
 }
 
 Time LiveHost::until_next_alarm() const {

@@ -34,9 +34,9 @@ struct LiveOptions {
 
 // What may be asked of a running peer from outside.
 struct LiveOrders {
-  std::optional<std::string> stop;  // the reason; stays once it is there
-  double slow_factor = 1.0;         // sleeps that many times less one of each mini-batch's time
-  double drop_share = 0.0;          // of the frames it sends
+  std::optional<std::string> stop;   // the reason; stays once it is there
+  double slow_factor = 1.0;          // sleeps that many times less one of each mini-batch's time
+  double drop_share = 0.0;           // of the frames it sends
   std::uint64_t evaluate_round = 0;  // rises with every order to evaluate at the next boundary
 };
 
@@ -66,6 +66,8 @@ class LiveHost {
   struct Alarm {
     gossip::Time at;
     std::uint64_t id;
+    std::optional<kernels::PeerId> quiet_with;  // as in action::SetTimer
+    gossip::Time patience{0};
     bool operator>(const Alarm& other) const { return at > other.at; }
   };
 
@@ -75,6 +77,7 @@ class LiveHost {
   void train_step();
   void take_arrivals(std::chrono::nanoseconds at_most);
   void fire_alarms();
+  bool put_off(Alarm alarm);
   void look_outside();
   void obey_stop();
   void evaluate_if_due();

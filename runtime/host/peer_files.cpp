@@ -55,6 +55,7 @@ void for_each_field(Result& r, Visit&& visit) {
   visit("age_samples_sum", r.counters.age_samples_sum);
   visit("mass", r.counters.mass);
   visit("votes_heard", r.counters.votes_heard);
+  visit("inherited_samples", r.counters.inherited_samples);
   visit("payload_bytes", r.payload_bytes);
   visit("wire_bytes", r.wire_bytes);
   visit("test_loss", r.test.loss);

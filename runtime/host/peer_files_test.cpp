@@ -32,7 +32,7 @@ PeerResult example() {
   r.reason = "finished \"early\"\n\xc3\xa9";
   r.shard = 750;
   r.test = {0.1 + 0.2, 1.0 / 3.0, 1000};
-  r.counters = {11, 12, 13, 14, 15'000'000'000, 120, 17, 18, 19.25, 0.125, 7};
+  r.counters = {11, 12, 13, 14, 15'000'000'000, 120, 17, 18, 19.25, 0.125, 7, 22};
   r.payload_bytes = 1ull << 63;
   r.wire_bytes = 21;
   return r;

@@ -2,10 +2,13 @@
 #include "runtime/log/event_writer.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
@@ -20,21 +23,62 @@ bool is_reserved(std::string_view key) {
   return key == "ev" || key == "t_ns" || key == "peer" || key == "n";
 }
 
+// A killed writer's lock goes when the kernel has taken its memory apart, which may take a moment.
+constexpr std::chrono::milliseconds kLockPatience{2000}, kLockTick{20};
+
+// A file system without locks is used without.
+bool lock_in_time(int descriptor) {
+  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return true;
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(kLockTick);
+  }
+  return true;
+}
+
 }  // namespace
 
-EventWriter::EventWriter(const std::string& run_dir) : path_(run_dir + "/events.jsonl") {
+void EventWriter::open(int flags) {
   ignore_file_size_signal();
-  file_ = open_file(path_, O_WRONLY | O_CREAT);
+  file_ = open_file(path_, flags);
   if (!file_.is_open()) {
     throw kernels::UsageError("event log " + path_ + ": " + error_text(errno) +
                               "; choose another --run");
   }
+  if (!lock_in_time(file_.get())) {
+    throw kernels::UsageError("event log " + path_ +
+                              ": another process is writing it; this run has not ended, wait for it");
+  }
+  buffer_.reserve(kBufferBytes + 4096);
+}
+
+EventWriter::EventWriter(const std::string& run_dir, const LogPosition& from)
+    : path_(run_dir + "/events.jsonl"),
+      written_bytes_(from.bytes),
+      next_n_(from.next_n),
+      has_header_(true) {
+  open(O_RDWR);
+  char last = 0;
+  const std::ptrdiff_t found =
+      from.bytes == 0 ? 0 : read_at(file_.get(), {&last, 1}, from.bytes - 1);
+  if (found < 0) throw kernels::UsageError("event log " + path_ + ": " + error_text(errno));
+  if (found == 0)
+    throw kernels::DamagedFile(path_, from.bytes, "the log ends before it, its end is missing");
+  if (last != '\n')
+    throw kernels::DamagedFile(path_, from.bytes, "no line ends here; this is another log");
+  if (::ftruncate(file_.get(), static_cast<off_t>(from.bytes)) != 0 ||
+      ::lseek(file_.get(), 0, SEEK_END) < 0)
+    throw kernels::UsageError("event log " + path_ + ": " + error_text(errno));
+}
+
+EventWriter::EventWriter(const std::string& run_dir) : path_(run_dir + "/events.jsonl") {
+  open(O_WRONLY | O_CREAT);
   struct stat status {};
   if (::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     throw kernels::UsageError("event log " + path_ +
                               " already holds a run; choose another --run or remove it");
   }
-  buffer_.reserve(kBufferBytes + 4096);
 }
 
 EventWriter::~EventWriter() {
@@ -102,6 +146,12 @@ void EventWriter::flush() {
       std::string_view(buffer_).substr(0, outcome.written_bytes).rfind('\n');
   if (newline != std::string_view::npos) written_bytes_ += newline + 1;
   fail(outcome.error);
+}
+
+LogPosition EventWriter::synced_position() {
+  flush();
+  if (const int error = sync_file(file_.get()); error != 0) fail(error);
+  return {written_bytes_, next_n_};
 }
 
 void EventWriter::close() {

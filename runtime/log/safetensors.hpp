@@ -32,6 +32,10 @@ struct TensorFile {
 void write_safetensors(const std::string& path, const kernels::Layout& layout,
                        std::span<const float> values, const TensorMetadata& metadata);
 
+// What stands before the values, for whoever writes them in pieces. `path` is for the complaint.
+std::string safetensors_head(const std::string& path, const kernels::Layout& layout,
+                             const TensorMetadata& metadata);
+
 // Throws UsageError when the file cannot be opened or holds another dtype (named), DamagedFile for
 // anything else.
 TensorFile read_safetensors(const std::string& path);

@@ -73,17 +73,21 @@ std::string header_of(const std::string& path, const kernels::Layout& layout,
 
 }  // namespace
 
+std::string safetensors_head(const std::string& path, const kernels::Layout& layout,
+                             const TensorMetadata& metadata) {
+  const std::string header = header_of(path, layout, metadata);
+  std::string head(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i)
+    head[i] = static_cast<char>((std::uint64_t{header.size()} >> (8 * i)) & 0xFF);
+  return head + header;
+}
+
 void write_safetensors(const std::string& path, const kernels::Layout& layout,
                        std::span<const float> values, const TensorMetadata& metadata) {
   HS_CHECK(values.size() == layout.size());
-  const std::string header = header_of(path, layout, metadata);
-  char length[8];
-  for (int i = 0; i < 8; ++i)
-    length[i] = static_cast<char>((std::uint64_t{header.size()} >> (8 * i)) & 0xFF);
+  const std::string head = safetensors_head(path, layout, metadata);
   const std::string_view pieces[] = {
-      {length, sizeof length},
-      header,
-      {reinterpret_cast<const char*>(values.data()), values.size_bytes()}};
+      head, {reinterpret_cast<const char*>(values.data()), values.size_bytes()}};
   write_file_atomically(path, pieces);
 }
 

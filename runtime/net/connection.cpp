@@ -188,7 +188,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
 
 asio::awaitable<Connection::Status> Connection::read_text(const wire::Header& header,
                                                           std::string& out) {
-  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.votes != 0)
+  if (header.payload_bytes > gossip::limits::kHandshakeBytes || header.prefix_bytes() != 0)
     co_return Status("a handshake of " + std::to_string(header.payload_bytes) + " bytes");
   out.resize(header.payload_bytes);
   wire::Crc32c sum;

@@ -148,11 +148,11 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
   out = wire::frame_of(header);
   wire::Crc32c sum;
   Status status;
-  if (header.votes > 0) {
-    std::vector<std::byte> votes(header.vote_bytes());
-    status = co_await connection.read_body(votes, sum);
-    if (status.ok() && !wire::decode_votes(votes, self_.peers, out.votes))
-      status.why = "a vote of a peer that does not exist";
+  if (header.prefix_bytes() > 0) {
+    std::vector<std::byte> prefix(header.prefix_bytes());
+    status = co_await connection.read_body(prefix, sum);
+    if (status.ok() && !wire::decode_prefix(header, prefix, self_.peers, out))
+      status.why = "a vote or pulse of a peer that does not exist";
   }
   if (status.ok() && header.payload_bytes > 0) {
     const auto values = options_.blank(header.payload_bytes / sizeof(float));
@@ -207,10 +207,10 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     link.queue.pop_front();
     if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
-    const std::vector<std::byte> votes = wire::encode_votes(frame.votes);
+    const std::vector<std::byte> prefix = wire::encode_prefix(frame);
     const auto values = frame.values ? frame.values->span() : std::span<const float>{};
     const Status status =
-        co_await connection->write(wire::header_of(frame), votes, std::as_bytes(values));
+        co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values));
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;

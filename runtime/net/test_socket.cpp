@@ -57,9 +57,9 @@ Bytes message_of(const wire::Header& header, std::span<const std::byte> prefix,
 }
 
 Bytes message_of(const gossip::Frame& frame) {
-  const Bytes votes = wire::encode_votes(frame.votes);
+  const Bytes prefix = wire::encode_prefix(frame);
   const auto values = frame.values ? frame.values->span() : std::span<const float>{};
-  return message_of(wire::header_of(frame), votes, std::as_bytes(values));
+  return message_of(wire::header_of(frame), prefix, std::as_bytes(values));
 }
 
 Bytes message_of(wire::Kind kind, std::string_view text) {

@@ -90,14 +90,14 @@ TEST_CASE("a frame that breaks a rule ends its connection, is named, and nothing
       {flipped(message_of(request()), 57), "header checksum is wrong"},
       {flipped(message_of(request()), 500), "body checksum is wrong"},
       {flipped(message_of(request()), whole - 1), "body checksum is wrong"},
-      {with_header([](auto& h) { h.version = 2; }), "wire version 2, this program speaks 1"},
+      {with_header([](auto& h) { h.version = 1; }), "wire version 1, this program speaks 2"},
       {flipped(message_of(request()), 0), "not a hearsay message"},
       {with_header([](auto& h) { h.from = kernels::PeerId(2); }), "in the name of p02 from p01"},
       {with_header([](auto& h) { h.to = kernels::PeerId(2); }), "a frame for p02"},
       {with_header([](auto& h) { h.kind = 31; }), "unknown kind of frame 31"},
       {with_header([](auto& h) { h.weight = -1.0; }), "a weight that is no share"},
       {with_votes(gossip::limits::vote_entries(3) + 1, 2), "65 votes in one frame"},
-      {with_votes(1, 3), "a vote of a peer that does not exist"},
+      {with_votes(1, 3), "a vote or pulse of a peer that does not exist"},
       {hello_message(hello_of(1, 3, kValues)), "unknown kind of frame 32"},
   };
   Scene scene;
@@ -188,7 +188,7 @@ TEST_CASE("what is no hello is not answered") {
   huge.payload_bytes = 1ull << 63;
   const Bytes overflowing = message_of(huge);
   huge.payload_bytes = 0;
-  huge.version = 2;
+  huge.version = wire::kVersion + 1;
   const Bytes newer = message_of(huge);
   struct Case {
     Bytes bytes;
@@ -200,7 +200,7 @@ TEST_CASE("what is no hello is not answered") {
            Case{message_of(wire::Kind::join, "{}"), "no hello"},
            Case{too_long, "a handshake of 1048577 bytes"},
            Case{overflowing, "a handshake of 9223372036854775808 bytes"},
-           Case{newer, "wire version 2, this program speaks 1"},
+           Case{newer, "wire version 3, this program speaks 2"},
            Case{flipped(hello_message(hello_of(1, 3, kValues)), 70), "body checksum is wrong"},
        }) {
     CAPTURE(why);

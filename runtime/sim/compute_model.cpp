@@ -42,6 +42,16 @@ ComputeModel::ComputeModel(const ComputeOptions& options, std::uint32_t peers, s
     rng_.push_back(kernels::Rng::stream(seed, "compute", i));
 }
 
+void ComputeModel::state(gossip::Archive& archive) {
+  const std::size_t peers = rng_.size();
+  std::vector<std::uint64_t> drawn;
+  for (const kernels::Rng& rng : rng_) drawn.push_back(rng.position());
+  archive("slowness", slowness_)("drawn", drawn);
+  if (slowness_.size() != peers || drawn.size() != peers)
+    archive.fail("slowness", "is not one a peer");
+  for (std::size_t i = 0; archive.loading() && i < peers; ++i) rng_[i].seek(drawn[i]);
+}
+
 gossip::Time ComputeModel::step_time(kernels::PeerId peer) {
   double time_ns = static_cast<double>(options_.step.count()) * slowness_[peer.value];
   if (options_.kind == ComputeOptions::Kind::jitter) {

@@ -25,6 +25,7 @@ class ComputeModel {
   ComputeModel(const ComputeOptions& options, std::uint32_t peers, std::uint64_t seed);
   void slow_down(kernels::PeerId peer, double factor) { slowness_[peer.value] *= factor; }
   gossip::Time step_time(kernels::PeerId peer);
+  void state(gossip::Archive& archive);
 
  private:
   ComputeOptions options_;

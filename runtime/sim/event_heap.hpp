@@ -4,6 +4,7 @@
 // slots: a heap of variants would move them log n times.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <queue>
 #include <utility>
@@ -41,6 +42,24 @@ class EventHeap {
       if (used_[i]) visit(slab_[i]);
     }
   }
+
+  // What waits, by the order of its turn, with its order number: visit(at, order, payload).
+  template <typename Visit>
+  void for_each_in_turn(Visit visit) const {
+    for (auto keys = keys_; !keys.empty(); keys.pop())
+      visit(keys.top().at, keys.top().order, slab_[keys.top().slot]);
+  }
+  // The order number of the next push.
+  std::uint64_t next_order() const noexcept { return next_; }
+  // An empty heap takes up what another one held: everything with its own order number, all below
+  // `next`.
+  void restore(gossip::Time at, std::uint64_t order, Payload payload) {
+    const std::uint64_t next = next_;
+    next_ = order;
+    push(at, std::move(payload));
+    next_ = std::max(next, order + 1);
+  }
+  void set_next_order(std::uint64_t next) { next_ = std::max(next_, next); }
 
   std::pair<gossip::Time, Payload> pop() {
     const Key key = keys_.top();

@@ -190,6 +190,14 @@ bool FaultSchedule::loses(PeerId from, PeerId to) {
   return drop_share_ > 0.0 && rng_.uniform() < drop_share_;
 }
 
+void FaultSchedule::state(gossip::Archive& archive) {
+  const std::size_t peers = stalled_.size();
+  archive("states", states_)("stalled", stalled_)("cut", cut_);
+  archive("drop_share", drop_share_)("open", open_)("rng", rng_);
+  if (states_.size() != faults_.size()) archive.fail("states", "is not one a fault");
+  if (stalled_.size() != peers || cut_.size() != peers) archive.fail("cut", "is not one a peer");
+}
+
 std::vector<std::string> FaultSchedule::never_fired() const {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < faults_.size(); ++i) {

@@ -57,6 +57,7 @@ class FaultSchedule {
   }
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   std::vector<std::string> never_fired() const;
+  void state(gossip::Archive& archive);
 
  private:
   enum class State : std::uint8_t { waiting, active, over };

@@ -30,6 +30,9 @@ class NetworkModel {
   NetworkModel(const NetworkOptions& options, std::uint32_t peers, std::uint64_t seed);
   gossip::Time arrival(kernels::PeerId from, kernels::PeerId to, std::uint64_t bytes,
                        gossip::Time now);
+  void state(gossip::Archive& a) {
+    a("link_free", link_free_)("last_arrival", last_arrival_)("rng", rng_);
+  }
 
  private:
   NetworkOptions options_;

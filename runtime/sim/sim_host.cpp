@@ -15,7 +15,6 @@ using gossip::Time;
 using kernels::PeerId;
 
 constexpr std::uint64_t kStepsPerProgressCall = 64;
-constexpr std::uint64_t kEventsPerSignalCheck = 1;  // a load; mini-batches may take seconds
 constexpr double kTargetCheckEpochs = 0.25;
 constexpr double kLossSmoothing = 0.05;
 
@@ -28,13 +27,10 @@ const std::string* text_field(const gossip::Event& event, std::string_view key) 
 
 }  // namespace
 
-SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane,
-                 EventSink& events, SimHooks hooks)
+SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane)
     : options_(std::move(options)),
       peers_(peers),
       lane_(lane),
-      events_(events),
-      hooks_(std::move(hooks)),
       network_(options_.network, static_cast<std::uint32_t>(peers.size()), options_.seed),
       compute_(options_.compute, static_cast<std::uint32_t>(peers.size()), options_.seed),
       faults_(options_.faults, static_cast<std::uint32_t>(peers.size()), options_.seed),
@@ -55,7 +51,8 @@ SimHost::~SimHost() {
     lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
 }
 
-SimOutcome SimHost::run() {
+void SimHost::begin() {
+  begun_ = true;
   for (std::uint32_t i = 0; i < peers_.size(); ++i)
     heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
   for (const Time at : faults_.wake_up_times())
@@ -65,11 +62,21 @@ SimOutcome SimHost::run() {
                {What::time_limit, {}, {}, 0, nullptr});
   }
   check_faults(Time{0});
+}
+
+SimOutcome SimHost::run(EventSink& events, SimHooks hooks) {
+  events_ = &events;
+  hooks_ = std::move(hooks);
+  bool interrupted = false;
+  if (!begun_) begin();
   while (!over() && !heap_.empty()) {
     auto [now, event] = heap_.pop();
     outcome_.virtual_time = now;
     dispatch(now, std::move(event));
-    if (++events_seen_ % kEventsPerSignalCheck == 0 && hooks_.interrupted && hooks_.interrupted()) {
+    if (hooks_.checkpoint_due && hooks_.checkpoint_due()) hooks_.checkpoint();
+    if (!interrupted && hooks_.interrupted && hooks_.interrupted()) {
+      interrupted = true;
+      if (hooks_.checkpoint) hooks_.checkpoint();  // of a pool that has not been told to stop
       stop_all(now, "interrupted");
     }
     if (after_event) after_event(now);
@@ -116,7 +123,7 @@ void SimHost::dispatch(Time now, Pending event) {
   switch (event.what) {
     case What::start: return turn(id, now, gossip::input::Start{});
     case What::step_done: return step_done(id, now);
-    case What::timer: return turn(id, now, gossip::input::Timer{event.id});
+    case What::timer: return fire_timer(id, now, event);
     case What::peer_down: return turn(id, now, gossip::input::PeerDown{event.who});
     case What::frame:
       ++outcome_.frames_delivered;
@@ -143,7 +150,11 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
   } else if (auto* out = std::get_if<act::Send>(&action)) {
     send(now, std::move(out->frame));
   } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
-    heap_.push(timer->at, {What::timer, peer, {}, timer->id, nullptr});
+    Pending pending{What::timer, peer, {}, timer->id, nullptr};
+    pending.when_quiet = timer->quiet_with.has_value();
+    pending.who = timer->quiet_with.value_or(PeerId());
+    pending.patience = timer->patience;
+    heap_.push(timer->at, std::move(pending));
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
@@ -186,12 +197,27 @@ void SimHost::send(Time now, gossip::Frame frame) {
   sender.wire_bytes += frame.wire_bytes();
   ++outcome_.frames_sent;
   const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
+  if (frame.values) {
+    Time& until = moving_until_[std::minmax(frame.from.value, frame.to.value)];
+    until = std::max(until, at);
+  }
   if (faults_.loses(frame.from, frame.to)) {
     ++outcome_.frames_lost;
     return;
   }
   const PeerId to = frame.to;
-  heap_.push(at, {What::frame, to, {}, 0, std::make_unique<gossip::Frame>(std::move(frame))});
+  heap_.push(at, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
+}
+
+void SimHost::fire_timer(PeerId id, Time now, const Pending& timer) {
+  if (timer.when_quiet) {
+    const auto moving = moving_until_.find(std::minmax(id.value, timer.who.value));
+    if (moving != moving_until_.end() && moving->second + timer.patience > now) {
+      Pending later{What::timer, id, timer.who, timer.id, nullptr, true, timer.patience};
+      return heap_.push(moving->second + timer.patience, std::move(later));
+    }
+  }
+  turn(id, now, gossip::input::Timer{timer.id});
 }
 
 void SimHost::finish(PeerId id, Time now, const gossip::action::Finish& action) {
@@ -272,7 +298,7 @@ void SimHost::check_target(Time now) {
   outcome_.target_best = std::max(outcome_.target_best, mean);
   gossip::Event event("eval.finished");
   event.add("split", std::string("test, mean over live peers")).add("acc", mean);
-  events_.write(now, "pool", event);
+  events_->write(now, "pool", event);
   if (mean < *options_.target_accuracy) return;
   outcome_.target_reached = now;
   stop_all(now, "target reached");
@@ -326,7 +352,7 @@ SimProgress SimHost::progress(Time now) const {
 }
 
 void SimHost::record(Time now, PeerId peer, const gossip::Event& event) {
-  events_.write(now, names_[peer.value], event);
+  events_->write(now, names_[peer.value], event);
   if (!hooks_.notice) return;
   const std::string* who = text_field(event, "who");
   if (who == nullptr) return;

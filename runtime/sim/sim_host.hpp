@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "gossip/protocol.hpp"
 #include "runtime/host/evaluation_plan.hpp"
+#include "runtime/host/host_model.hpp"
 #include "runtime/seams/compute_lane.hpp"
 #include "runtime/seams/event_sink.hpp"
 #include "runtime/sim/compute_model.hpp"
@@ -44,7 +46,7 @@ struct SimOptions {
 
 struct SimPeer {
   std::unique_ptr<Trainer> trainer;
-  std::unique_ptr<gossip::LocalModel> model;
+  std::unique_ptr<HostModel> model;
   std::unique_ptr<gossip::Protocol> protocol;
 };
 
@@ -55,6 +57,8 @@ struct PeerOutcome {
   gossip::Time ended{0};
   std::vector<float>
       before_end_game;  // weights of the result when an end game changed them; else empty
+
+  void state(gossip::Archive& archive);
 };
 
 struct SimOutcome {
@@ -65,6 +69,8 @@ struct SimOutcome {
   double target_best = 0.0;
   std::vector<std::string> faults_never_fired;
   std::uint64_t frames_sent = 0, frames_delivered = 0, frames_lost = 0;
+
+  void state(gossip::Archive& archive);
 };
 
 struct SimProgress {
@@ -86,17 +92,25 @@ struct SimHooks {
   std::function<void(gossip::Time, const std::string&)>
       notice;                         // one line per change of state, for people
   std::function<bool()> interrupted;  // true: stop all peers at their next boundary
+  // Asked after every event; true: checkpoint() is called, as it is before an interruption takes
+  // effect. There the host's state may be kept. Neither changes the history.
+  std::function<bool()> checkpoint_due;
+  std::function<void()> checkpoint;
 };
 
 class SimHost {
  public:
-  SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane, EventSink& events,
-          SimHooks hooks);
+  SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& lane);
   ~SimHost();
   SimHost(const SimHost&) = delete;
   SimHost& operator=(const SimHost&) = delete;
-  SimOutcome run();
+  // To the end; once.
+  SimOutcome run(EventSink& events, SimHooks hooks);
 
+  // Everything that decides what happens next, but weights and moments, which are the caller's to
+  // keep: between two events, or before run(), which then goes on from there. Waits for the
+  // mini-batches in flight and keeps their reports.
+  void state(gossip::Archive& archive);
   // Visits frames that have not arrived: for invariants that count them (push-sum's mass).
   void for_each_frame_in_flight(const std::function<void(const gossip::Frame&)>& visit) const;
   // Called after every event; for tests and benches that watch a history from outside.
@@ -118,7 +132,16 @@ class SimHost {
     kernels::PeerId peer;  // whom it concerns
     kernels::PeerId who;   // peer_down
     std::uint64_t id = 0;  // timer
-    std::unique_ptr<gossip::Frame> frame;
+    std::shared_ptr<gossip::Frame> frame;
+    bool when_quiet = false;   // timer: only once nothing has moved to or from `who`
+    gossip::Time patience{0};  // for so long
+    void state(gossip::Archive& archive);
+  };
+  struct Waiting {  // an event of the heap, to keep
+    gossip::Time at{0};
+    std::uint64_t order = 0;
+    Pending event;
+    void state(gossip::Archive& a) { a("at", at)("order", order)("event", event); }
   };
   struct Running {  // a peer while the simulation runs
     ComputeJob job;
@@ -127,14 +150,19 @@ class SimHost {
     EvaluationPlan evaluations;
     double smoothed_loss = 0.0, last_accuracy = -1.0;
     std::deque<std::pair<gossip::Time, Pending>> frozen;  // events kept back by a stall
+    void state(gossip::Archive& archive);
   };
 
+  void begin();
   void dispatch(gossip::Time now, Pending event);
+  void state_of_heap(gossip::Archive& archive);
+  void check_loaded(const gossip::Archive& archive) const;
   void turn(kernels::PeerId peer, gossip::Time now, const gossip::Input& input);
   void carry_out(kernels::PeerId peer, gossip::Time now, gossip::Action& action);
   void begin_step(kernels::PeerId peer, gossip::Time now, ComputeJob::Kind kind);
   void step_done(kernels::PeerId peer, gossip::Time now);
   void send(gossip::Time now, gossip::Frame frame);
+  void fire_timer(kernels::PeerId peer, gossip::Time now, const Pending& timer);
   void finish(kernels::PeerId peer, gossip::Time now, const gossip::action::Finish& action);
   void kill(kernels::PeerId peer, gossip::Time now);
   void stop_all(gossip::Time now, const std::string& reason);
@@ -149,7 +177,7 @@ class SimHost {
   SimOptions options_;
   std::vector<SimPeer>& peers_;
   ComputeLane& lane_;
-  EventSink& events_;
+  EventSink* events_ = nullptr;  // while it runs
   SimHooks hooks_;
   NetworkModel network_;
   ComputeModel compute_;
@@ -158,10 +186,13 @@ class SimHost {
   std::vector<Running> running_;
   std::vector<std::string> names_;
   SimOutcome outcome_;
+  // When the newest frame between two peers (lower id first) has arrived or will have: until then
+  // bytes move. Frames with weights only.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, gossip::Time> moving_until_;
   std::size_t live_ = 0;             // neither dead nor finished
   double next_target_check_ = 0.25;  // epochs of mean progress
-  std::uint64_t events_seen_ = 0, steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;
-  bool stopping_ = false, deadline_set_ = false, abandoned_ = false;
+  std::uint64_t steps_ = 0, progress_steps_ = 0, budget_steps_ = 0;
+  bool begun_ = false, stopping_ = false, deadline_set_ = false, abandoned_ = false;
 };
 
 }  // namespace hearsay::runtime

@@ -47,8 +47,8 @@ struct Pool {
     options.epochs = config.epochs;
     options.time_limit_s = config.time_s;
     if (config.protocol.name != "local") options.stop_deadline = 10s;
-    SimHost host(options, peers, lane, sink, {});
-    const SimOutcome outcome = host.run();
+    SimHost host(options, peers, lane);
+    const SimOutcome outcome = host.run(sink, {});
     CHECK(outcome.frames_sent >= outcome.frames_delivered + outcome.frames_lost);
     return outcome;
   }

@@ -81,6 +81,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     peer.protocol = build_protocol(config, plan_, PeerId(i), peer.trainer->steps_per_epoch());
     peers_.push_back(std::move(peer));
   }
+  host_ = std::make_unique<SimHost>(options_, peers_, lane_);
   test_ = std::move(dataset.test);  // the training set goes: every peer holds its own shard
 }
 
@@ -97,12 +98,11 @@ Evaluation Simulation::evaluate_peer(std::uint32_t peer, std::span<const float> 
 }
 
 PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
-  const auto begin = std::chrono::steady_clock::now();
+  begin_ = std::chrono::steady_clock::now();
   hooks.evaluate = [&](PeerId peer, std::span<const float> weights, std::size_t limit) {
     return evaluate_peer(peer.value, weights, limit);
   };
-  SimHost host(options_, peers_, lane_, events, std::move(hooks));
-  const SimOutcome outcome = host.run();
+  const SimOutcome outcome = host_->run(events, std::move(hooks));
 
   PoolResult result;
   result.virtual_s = std::chrono::duration<double>(outcome.virtual_time).count();
@@ -117,11 +117,54 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
         return evaluate_peer(static_cast<std::uint32_t>(peer), weights, 0);
       },
       result);
-  result.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  result.training_share =
-      lane_.spent().training_s / (result.wall_s * static_cast<double>(lane_.workers()));
+  result.wall_s = wall_s();
+  result.training_share = training_s() / (result.wall_s * static_cast<double>(lane_.workers()));
   judge(config_, {.stuck = outcome.stuck}, result);
   return result;
+}
+
+double Simulation::wall_s() const {
+  if (begin_ == std::chrono::steady_clock::time_point()) return earlier_wall_s_;
+  const auto now = std::chrono::steady_clock::now();
+  return earlier_wall_s_ + std::chrono::duration<double>(now - begin_).count();
+}
+
+namespace {
+
+std::string prefix_of(std::size_t peer) {
+  return gossip::peer_name(PeerId(static_cast<std::uint32_t>(peer))) + "/";
+}
+
+}  // namespace
+
+Checkpoint Simulation::checkpoint() {
+  Checkpoint made;
+  gossip::Archive archive;
+  archive("pool", *host_);  // first: waits for the mini-batches in flight
+  double wall = wall_s(), training = training_s();
+  archive("wall_s", wall)("training_s", training);
+  TensorPart model{kModelFile, {}, {}, {{"format", "pt"}, {"hearsay.peer", "all"}}};
+  TensorPart optimizer{kOptimizerFile, {}, {}, {{"format", "pt"}}};
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    append_trainer(*peers_[i].trainer, layout(), prefix_of(i), model, optimizer);
+  made.about["kind"] = "simulated pool";
+  made.about["peers"] = peers_.size();
+  made.owned = archive.arrays();
+  made.tensors = {std::move(model), std::move(optimizer), arrays_part(made.owned)};
+  made.state = archive.json();
+  return made;
+}
+
+void Simulation::resume(LoadedCheckpoint& from) {
+  TensorsTaken taken;
+  for (std::size_t i = 0; i < peers_.size(); ++i)
+    take_trainer(*peers_[i].trainer, layout(), prefix_of(i), from, taken);
+  try {
+    gossip::Archive archive(std::move(from.state), take_arrays(from));
+    archive("pool", *host_)("wall_s", earlier_wall_s_)("training_s", earlier_training_s_);
+  } catch (const gossip::ArchiveFault& fault) {
+    throw kernels::DamagedFile(from.file("state.json"), 0, fault.what());
+  }
 }
 
 std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const {

@@ -3,10 +3,12 @@
 // of it as numbers. Files and terminals are somebody else's work (runtime/app/command_sim.cpp).
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint.hpp"
 #include "runtime/config/run_config.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/partition.hpp"
@@ -27,6 +29,12 @@ class Simulation {
   // Progress, notices and interruption come from the caller; evaluation is wired up here.
   PoolResult run(EventSink& events, SimHooks hooks);
 
+  // All peers between two events, as one cut: from within hooks.checkpoint, or before run(). The
+  // tensors borrow from the trainers and are good until the next event.
+  Checkpoint checkpoint();
+  // Before run(): goes on from there. Throws DamagedFile when it is no state of this pool.
+  void resume(LoadedCheckpoint& from);
+
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_.workers(); }
   const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`
@@ -43,6 +51,8 @@ class Simulation {
  private:
   Evaluation evaluate_peer(std::uint32_t peer, std::span<const float> weights, std::size_t limit);
   std::vector<EndedPeer> ended_peers(const SimOutcome& outcome) const;
+  double wall_s() const;
+  double training_s() const { return earlier_training_s_ + lane_.spent().training_s; }
 
   RunConfig config_;
   SimOptions options_;
@@ -55,6 +65,9 @@ class Simulation {
   SnapshotPool snapshots_;
   std::vector<std::size_t> shard_sizes_;
   std::vector<SimPeer> peers_;
+  std::unique_ptr<SimHost> host_;
+  std::chrono::steady_clock::time_point begin_;  // of run()
+  double earlier_wall_s_ = 0.0, earlier_training_s_ = 0.0;  // of what was resumed
   std::vector<bool> alive_;
 };
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/protocols/deadlines.hpp"
+
+#include <algorithm>
+
+#include "gossip/limits.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+constexpr int kStepsFirst = 8;  // own mini-batches, for a pool of which nothing is known
+
+Time doubled(Time base, std::uint32_t times, Time most) {
+  return std::min<Time>(base * (std::int64_t{1} << std::min(times, 16u)), most);
+}
+
+}  // namespace
+
+void Deadlines::Estimate::add(Time took) {
+  if (mean == Time{0}) {
+    mean = took;
+    deviation = took / 2;
+    return;
+  }
+  const Time error = took - mean;
+  mean += error / 8;
+  deviation += (std::chrono::abs(error) - deviation) / 4;
+}
+
+Time Deadlines::quiet(PeerId partner, Time own_step) const {
+  const auto found = by_partner_.find(partner);
+  const bool met = found != by_partner_.end() && found->second.mean > Time{0};
+  Time base = std::max<Time>(limits::kQuietFirst, kStepsFirst * own_step);
+  if (met) {
+    base = found->second.limit();
+  } else if (pool_.mean > Time{0}) {
+    base = 2 * pool_.limit();
+  }
+  base = std::clamp<Time>(base, limits::kQuietLeast, limits::kQuietMost);
+  return doubled(base, found != by_partner_.end() ? found->second.quiet : 0, limits::kQuietMost);
+}
+
+Time Deadlines::most(PeerId partner) const {
+  const auto found = by_partner_.find(partner);
+  return doubled(limits::kExchangeMost, found != by_partner_.end() ? found->second.slow : 0,
+                 limits::kExchangeMostOfAll);
+}
+
+void Deadlines::answered(PeerId partner, Time took) {
+  Estimate& estimate = by_partner_[partner];
+  estimate.add(took);
+  estimate.quiet = 0;
+  pool_.add(took);
+}
+
+void Deadlines::stayed_quiet(PeerId partner) { ++by_partner_[partner].quiet; }
+void Deadlines::was_too_slow(PeerId partner) { ++by_partner_[partner].slow; }
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a gossiping peer begins when others train already, and how it goes on from a checkpoint.
+// A late joiner asks one peer after the other for its weights until a whole model has come; only
+// then does it train, at the point of the schedule where the donor is. A donor that dies, is busy
+// or falls silent costs a question to the next one.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "gossip/limits.hpp"
+#include "gossip/merging.hpp"
+#include "gossip/protocols/gossip_peer.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+}  // namespace
+
+void GossipPeer::record_joined(const char* reason, Turn& turn) {
+  Event joined("peer.joined");
+  joined.add("inc", std::int64_t{peer_.settings.incarnation}).add("reason", std::string(reason));
+  turn.record(std::move(joined));
+}
+
+void GossipPeer::start_late(Turn& turn) {
+  phase_ = Phase::joining;
+  joining_since_ = turn.now;
+  fetch_quiet_ = limits::kQuietFirst;
+  record_joined("late", turn);
+  ask_a_donor(turn);
+}
+
+// One question at a time, to anybody who can be reached and has not failed to answer.
+void GossipPeer::ask_a_donor(Turn& turn) {
+  std::vector<PeerId> donors;
+  const auto can_give = [&](PeerId peer) {
+    return peer_.table.reachable(peer) &&
+           std::find(asked_.begin(), asked_.end(), peer) == asked_.end();
+  };
+  for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
+    if (PeerId(i) != peer_.settings.self && can_give(PeerId(i))) donors.push_back(PeerId(i));
+  }
+  fetch_.reset();
+  if (donors.empty()) {
+    asked_.clear();  // all over again at the next beat
+    if (turn.now - joining_since_ >= limits::kJoinAlone) begin_alone(turn);
+    return;
+  }
+  const PeerId donor = donors[donor_rng_.below(static_cast<std::uint32_t>(donors.size()))];
+  asked_.push_back(donor);
+  Frame frame = control_frame(FrameKind::fetch, donor, 0, peer_);
+  frame.seq = peer_.next_seq++;
+  fetch_ = Fetch{donor, frame.seq};
+  turn.timer_when_quiet(fetch_quiet_, donor, frame.seq);
+  turn.send(std::move(frame));
+}
+
+// Each time the next one may be silent for longer: perhaps everybody's mini-batches take long.
+void GossipPeer::donor_failed(const char* why, Turn& turn) {
+  fetch_quiet_ = std::min<Time>(2 * fetch_quiet_, limits::kQuietMost);
+  Event fault("fault.seen");
+  fault.add("kind", std::string("donor lost")).add("who", peer_name(fetch_->donor));
+  fault.add("detail", std::string(why)).add("action", std::string("asks another"));
+  turn.record(std::move(fault));
+  ask_a_donor(turn);
+}
+
+void GossipPeer::begin_alone(Turn& turn) {
+  Event fault("fault.seen");
+  fault.add("kind", std::string("no donor")).add("who", peer_name(peer_.settings.self));
+  fault.add("detail", std::string("nobody who trains can be reached"));
+  fault.add("action", std::string("begins with its own weights"));
+  turn.record(std::move(fault));
+  begin_block(turn);
+}
+
+// The weights came whole or not at all: a frame is handed on only when its last byte has been
+// checked.
+void GossipPeer::adopt(const Frame& frame, Turn& turn) {
+  if (phase_ != Phase::joining || !fetch_ || fetch_->donor != frame.from ||
+      fetch_->seq != frame.answers) {
+    return;  // from a donor that had been given up
+  }
+  turn.record(received_event(frame));
+  if (turn.model.measure(*frame.values, nullptr).bad > 0)
+    return donor_failed("its weights are not finite", turn);
+  Counters& c = peer_.counters;
+  const auto budget = static_cast<double>(blocks_.budget_steps());
+  c.steps = static_cast<std::uint64_t>(std::llround(frame.mass * budget));
+  c.inherited_samples += frame.samples > c.samples ? frame.samples - c.samples : 0;
+  c.samples = std::max(c.samples, frame.samples);
+  c.samples_at_last_merge = c.samples;
+  turn.model.adopt(*frame.values, c.steps);
+  peer_.acquaintances[frame.from] = {c.samples, frame.samples};
+  fetch_.reset();
+  asked_.clear();
+  Event adopted("state.adopted");
+  adopted.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  turn.record(std::move(adopted.add("samples", integer(c.samples)).add("steps", integer(c.steps))));
+  c.steps < blocks_.budget_steps() ? begin_block(turn) : drain("finished", turn);
+}
+
+// --- the donor's side ---
+
+void GossipPeer::fetch_asked(const Frame& frame, Turn& turn) {
+  if (phase_ == Phase::joining || fetches_.size() >= limits::kFetches)
+    return turn.send(control_frame(FrameKind::busy, frame.from, frame.seq, peer_));
+  fetches_.emplace_back(frame.from, frame.seq);
+  if (at_boundary()) serve_fetches(turn);
+}
+
+// One snapshot for all who asked since the last boundary.
+void GossipPeer::serve_fetches(Turn& turn) {
+  if (fetches_.empty()) return;
+  const merge::SnapshotRef mine = turn.model.snapshot();
+  for (const auto& [who, seq] : std::exchange(fetches_, {})) {
+    Frame frame = weights_frame(FrameKind::model, who, mine, peer_);
+    frame.answers = seq;
+    frame.mass = std::min(1.0, peer_.progress());
+    turn.record(sent_event(frame));
+    turn.send(std::move(frame));
+  }
+}
+
+// --- from a checkpoint ---
+
+// Weights, clocks and streams are as they were; what was on its way is given up, and the others are
+// met anew. A block goes on where it was cut.
+void GossipPeer::start_again(Turn& turn) {
+  exchange_->give_up("resumed", turn);
+  if (end_exchange_) end_exchange_->give_up("resumed", turn);
+  const GossipSettings& s = peer_.settings;
+  peer_.table = PeerTable(s.self, s.peers, s.incarnation, s.at_start);
+  peer_.table.excuse(turn.now);
+  peer_.votes = VoteTable(s.self, s.peers);
+  peer_.next_seq = std::max(peer_.next_seq, PeerState::first_seq(s.incarnation));
+  stop_reason_.reset();
+  finish_reason_ = "finished";
+  merges_due_ = 0;
+  burst_.clear();
+  asked_.clear();
+  fetches_.clear();
+  fetch_.reset();
+  if (s.late) return start_late(turn);
+  record_joined("resumed", turn);
+  phase_ = Phase::waiting;  // at a boundary
+  serve_inbox(turn);
+  if (peer_.counters.steps >= blocks_.budget_steps()) return drain("finished", turn);
+  if (block_.steps_left == 0 || block_.steps_left > blocks_.budget_steps() - peer_.counters.steps)
+    return begin_block(turn);
+  phase_ = Phase::training;
+  block_.started = turn.now;
+  turn.out.push_back(action::Train{});
+}
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool that is stopped anywhere and taken up again from its files has the same history, byte for
+// byte, as one that never stopped: every protocol, rule, fault, network, end of run.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "runtime/app/result_json.hpp"
+#include "runtime/checkpoint/checkpoint_store.hpp"
+#include "runtime/log/event_writer.hpp"
+#include "runtime/log/test_support.hpp"
+#include "runtime/sim/simulation.hpp"
+#include "tests/catch.hpp"
+
+using namespace hearsay::runtime;
+using hearsay::kernels::Rng;
+namespace fs = std::filesystem;
+
+namespace {
+
+class LogSink final : public EventSink {
+ public:
+  explicit LogSink(EventWriter& writer) : writer_(writer) {}
+  void write(hearsay::gossip::Time t, std::string_view peer,
+             const hearsay::gossip::Event& event) override {
+    writer_.write(t, peer, event);
+  }
+
+ private:
+  EventWriter& writer_;
+};
+
+Spec spec(const char* text) { return parse_spec("--test", text); }
+
+struct Case {
+  const char* name;
+  const char* protocol = "pairwise";
+  const char* merge_every = "1";
+  const char* merge = "ema:0.5";
+  const char* topology = "uniform";
+  bool wait = false;
+  std::vector<std::string> chaos = {};
+  const char* net = "lan";
+  const char* compute = "fixed";
+  const char* end_game = "off";
+  const char* optimizer = "sgd:lr=0.05,momentum=0.9,clip=1";
+  bool until_converged = false;
+  std::optional<double> target = {}, time_s = {};
+  const char* split = "iid";
+  std::uint32_t epochs = 2;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {.name = "pairwise", .net = "link:bandwidth=100Mb/s,latency=0.2ms,jitter=1ms", .compute = "jitter:cv=0.3"},
+      {.name = "waiting", .merge_every = "0.25", .wait = true, .compute = "jitter"},
+      {.name = "slow network", .merge_every = "0.125", .topology = "ring", .net = "link:bandwidth=2Mb/s,latency=3ms"},
+      {.name = "push", .protocol = "push", .merge_every = "0.25", .merge = "ema:0.25+staleness:half-life=20"},
+      {.name = "push, waiting, loss", .protocol = "push", .merge_every = "0.5", .wait = true, .chaos = {"drop=5%"}, .epochs = 3},
+      {.name = "push-sum", .protocol = "push-sum", .merge_every = "0.2", .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms", .compute = "jitter:cv=0.5"},
+      {.name = "push-sum, waiting, slow", .protocol = "push-sum", .merge_every = "0.5", .topology = "exp", .wait = true, .chaos = {"slow=p02*3"}},
+      {.name = "local", .protocol = "local", .compute = "jitter"},
+      {.name = "ddp", .protocol = "ddp", .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms", .compute = "jitter"},
+      {.name = "ddp, uneven", .protocol = "ddp", .split = "dirichlet:0.5"},
+      {.name = "schedule, shifted", .merge_every = "1,mode=shifted", .merge = "ema:a=0.1..0.5,shape=cosine", .epochs = 3},
+      {.name = "samples, confidence", .merge_every = "0.3", .merge = "sample-weighted+confidence:g=2", .topology = "exp"},
+      {.name = "truncated", .merge_every = "1,mode=truncated", .merge = "ema:a=0.1..0.5,shape=linear+staleness:half-life=5", .topology = "regular:d=3", .epochs = 3},
+      {.name = "adamw", .optimizer = "adamw:lr=1e-3,decay=0.1,clip=1"},
+      {.name = "end game", .merge_every = "0.5", .net = "link:bandwidth=10Mb/s,latency=1ms", .end_game = "rounds=6"},
+      {.name = "end game of push-sum", .protocol = "push-sum", .end_game = "rounds=5"},
+      {.name = "votes", .merge_every = "0.125", .optimizer = "sgd:lr=0.02", .until_converged = true, .epochs = 8},
+      {.name = "target", .compute = "jitter", .target = 0.5, .epochs = 6},
+      {.name = "time", .merge_every = "0.25", .time_s = 0.03, .epochs = 6},
+      {.name = "faults", .merge_every = "0.25", .chaos = {"slow=p00*2", "stall=p01@20%..50%", "partition=p02@30%..60%", "kill=1@55%", "drop=2%"}, .epochs = 3},
+      {.name = "faults by the clock", .merge_every = "0.25", .wait = true, .chaos = {"kill=p03@8ms", "stall=p01@4ms..20ms", "partition=p02@10ms..18ms"}, .compute = "jitter", .epochs = 3}};
+  return all;
+}
+
+RunConfig config_of(const Case& c, std::uint64_t seed) {
+  RunConfig r;
+  r.peers = 4;
+  r.data = "synthetic:digits";
+  r.split = c.split;
+  r.model = spec("mlp:10");
+  r.epochs = c.epochs;
+  r.optimizer = spec(c.optimizer);
+  r.schedule = spec("cosine");
+  r.batch = 64;
+  r.merge_every = spec(c.merge_every);
+  r.protocol = spec(c.protocol);
+  r.topology = spec(c.topology);
+  r.merge = spec(c.merge);
+  r.wait = c.wait;
+  r.until_converged = c.until_converged;
+  r.end_game = spec(c.end_game);
+  r.eval_every = spec("0.5,n=50");
+  r.net = spec(c.net);
+  r.compute = spec(c.compute);
+  r.chaos = c.chaos;
+  if (c.target) r.target = Target{"test_acc", *c.target};
+  r.time_s = c.time_s;
+  r.seed = seed;
+  r.threads = 1;
+  return r;
+}
+
+const Dataset& digits() {
+  static const Dataset data = load_dataset("synthetic:digits", 1);
+  return data;
+}
+
+struct History {
+  std::string log;     // without its header line
+  std::string result;  // without what depends on the wall clock
+  std::uint64_t events = 0;
+};
+
+std::string comparable(const PoolResult& result) {
+  auto json = result_json(result);
+  json.erase("wall_s");
+  json.erase("training_share");
+  return json.dump(1);
+}
+
+std::string without_header(const std::string& path) {
+  const std::string text = read_text(path);
+  return text.substr(text.find('\n') + 1);
+}
+
+// Runs in `folder` to the end, or to its `stop`th event from here, where it is left as after a
+// SIGKILL. Checkpoints after the events named (counted from here); goes on from the newest one
+// when there is one.
+History run(const RunConfig& config, const std::string& folder, const std::set<std::uint64_t>& cuts,
+            std::optional<std::uint64_t> number = std::nullopt) {
+  const CheckpointStore store(folder + "/ckpt");
+  Simulation simulation(config, digits());
+  std::unique_ptr<EventWriter> writer;
+  if (number) {
+    LoadedCheckpoint from = store.load(*number);
+    simulation.resume(from);
+    writer = std::make_unique<EventWriter>(folder, log_position(from));
+  } else {
+    writer = std::make_unique<EventWriter>(folder);
+    writer->write_header(hearsay::gossip::Event("run.started"));
+  }
+  LogSink sink(*writer);
+  History history;
+  SimHooks hooks;
+  hooks.checkpoint_due = [&] { return cuts.contains(++history.events); };
+  hooks.checkpoint = [&] {
+    Checkpoint made = simulation.checkpoint();
+    keep_log_position(made, writer->synced_position());
+    store.write(1, made);
+  };
+  history.result = comparable(simulation.run(sink, std::move(hooks)));
+  writer->close();
+  history.log = without_header(folder + "/events.jsonl");
+  return history;
+}
+
+}  // namespace
+
+TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{21}));
+  REQUIRE(cases().size() == 21);
+  const Case& c = cases()[index];
+  const std::uint64_t seed = 100 + index;
+  CAPTURE(c.name, seed);
+  const RunConfig config = config_of(c, seed);
+  const TempDir dir;
+  fs::create_directory(dir.file("whole"));
+  const History whole = run(config, dir.file("whole"), {});
+  REQUIRE(whole.events > 20);
+  Rng rng = Rng::stream(seed, "cuts");
+  for (int round = 0; round < 3; ++round) {
+    // Three stops in a row, each with work done after its checkpoint that is done again.
+    std::uint64_t done = 0;
+    std::optional<std::uint64_t> number;
+    const std::string folder = dir.file("run" + std::to_string(round));
+    fs::create_directory(folder);
+    for (std::uint64_t stop = 1; stop <= 3; ++stop) {
+      const auto left = static_cast<std::uint32_t>(whole.events - done);
+      if (left < 2) break;
+      const std::uint64_t cut = 1 + rng.below(left - 1);
+      CAPTURE(round, stop, done, cut, whole.events);
+      RunConfig now = config;
+      now.threads = 1 + rng.below(3);
+      const History part = run(now, folder, {cut}, number);
+      REQUIRE(part.events == whole.events - done);
+      REQUIRE(part.log == whole.log);
+      REQUIRE(part.result == whole.result);
+      done += cut;
+      number = stop;
+    }
+    const History end = run(config, folder, {}, number);
+    REQUIRE(end.log == whole.log);
+    REQUIRE(end.result == whole.result);
+  }
+}

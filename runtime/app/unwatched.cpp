@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSayWaiting = 10s;
+constexpr auto kSayWaiting = 60s;
 constexpr auto kProgressInterval = 10s;
 // For another peer's result, after the own end: while its process is there, or may be.
 constexpr auto kWaitForTheLiving = 20s, kWaitForTheUnseen = 5s;
@@ -170,8 +170,7 @@ int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPl
   const PeerResult result = peer.run(run, place, header_event(run, config, facts, self),
                                      version_number(), outside_of(config, self));
   const std::chrono::duration<double> wall = Clock::now() - begin;
-  if (peer.displaced())
-    throw UsageError("--name: " + result.name + ": " + result.reason + "; take another place");
+  if (peer.displaced()) return static_cast<int>(ExitCode::usage);
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";
   const int own = stop_signal() != 0
                       ? 128 + stop_signal()

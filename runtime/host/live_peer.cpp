@@ -89,14 +89,15 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& place, const gossip
   EventWriter writer(folder);
   writer.write_header(header);
   Hello hello;
-  hello.run = run.name();
+  hello.run = place.pool.empty() ? run.name() : place.pool;
   hello.peer = self_;
   hello.peers = config_.peers;
   hello.layout = work_.layout();
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
-  transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0);
+  transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
+                    place.admission);
 
   const double cpu_before = cpu_seconds();
   LiveOutcome outcome;

@@ -53,9 +53,21 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   wire::Header header;
   std::string text, why;
   Status status = co_await connection->read_header(header);
-  if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
+  const bool joins = header.kind == static_cast<std::uint8_t>(wire::Kind::join);
+  if (status.ok() && !joins && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
     status.why = "no hello";
   if (status.ok()) status = co_await connection->read_text(header, text);
+  if (status.ok() && joins) {
+    handshaking_.erase(connection);
+    co_await let_in(connection, std::move(text));
+    --half_open_;
+    co_return;
+  }
+  // Whoever speaks another version hears it from its own reader.
+  if (status.foreign && status.why.starts_with("wire version")) {
+    text = status.why;
+    co_await connection->write_text(wire::Kind::refused, self_.peer, text);
+  }
   std::optional<Hello> hello;
   if (status.ok()) {
     hello = decode_hello(text);

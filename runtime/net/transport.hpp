@@ -69,7 +69,8 @@ class Transport {
   // become known when they say hello, or by the book of somebody who does. Its own address is added
   // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is
   // known to all by that.
-  void start(Hello self, TransportEvents& events, bool greets = false);
+  // With an admission it lets others in by hand.
+  void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {});
   void send(gossip::Frame frame);  // any thread; never waits
   // Sends what waits, says goodbye, and lets the others take it; at most that long. Then all is
   // closed. False when something was left unsent.

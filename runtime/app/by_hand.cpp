@@ -10,6 +10,7 @@
 #include "runtime/app/pool_end.hpp"
 #include "runtime/app/signals.hpp"
 #include "runtime/app/unwatched.hpp"
+#include "runtime/metrics/served_display.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -108,6 +109,7 @@ bool FirstPeer::gather(LivePeer& peer, PeerPlace& place) {
 }
 
 int FirstPeer::run() {
+  ServedPeer metrics(config_);
   LivePeer peer(config_, self_, PeerSocket(config_));
   RunFacts facts = by_hand_facts();
   facts.data_digest = peer.work().data_digest();
@@ -124,7 +126,7 @@ int FirstPeer::run() {
     discard_run(run);
     return 128 + stop_signal();
   }
-  return train_unwatched(peer, run, self_, place, facts);
+  return train_unwatched(peer, run, self_, place, facts, metrics);
 }
 
 int print_plan(const RunConfig& config) {

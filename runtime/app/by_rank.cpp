@@ -120,6 +120,7 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   RunFacts facts{"train", launcher.name, "monotonic", {}, {}, {}};
   facts.session = launcher.name + (launcher.job.empty() ? "" : " " + launcher.job);
   is_own_run(path, facts.session);  // before the data is loaded
+  ServedPeer metrics(config);
   LivePeer peer(config, self, PeerSocket(config));
   facts.data_digest = peer.work().data_digest();
   facts.parameters = peer.work().layout().size();
@@ -142,7 +143,7 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
                   "  ->  " + run->path());
   place->admission.config = config_json(settings).dump();
   place->admission.run = std::filesystem::absolute(run->path()).string();
-  const int code = train_unwatched(peer, *run, self, *place, facts);
+  const int code = train_unwatched(peer, *run, self, *place, facts, metrics);
   if (peer.displaced())
     throw UsageError(gossip::peer_name(self) + ": " + *peer.displaced() +
                      "; is the job running twice?");

@@ -24,6 +24,7 @@
 #include "runtime/config/config_file.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/posix_file.hpp"
+#include "runtime/metrics/served_display.hpp"
 #include "runtime/net/join.hpp"
 
 namespace hearsay::runtime {
@@ -224,6 +225,7 @@ PeerId place_of_name(const std::string& name, std::uint32_t peers) {
 
 int join_pool(const RunConfig& own, const Settings& settings) {
   refuse_pool_options(settings);
+  ServedPeer metrics(own);
   Joining joining(own, settings);
   for (int tries = 1;; ++tries) {
     auto answer = joining.ask();
@@ -242,7 +244,7 @@ int join_pool(const RunConfig& own, const Settings& settings) {
     say(own, name + " of " + std::to_string(config.peers) + "  " + peer.announced().text() +
                  (answer->late ? "  late" : "") + "  ->  " + run.path());
     const PeerPlace place = place_in_pool(*answer, pool, config.peers);
-    const int code = train_unwatched(peer, run, answer->peer, place, by_hand_facts());
+    const int code = train_unwatched(peer, run, answer->peer, place, by_hand_facts(), metrics);
     if (!peer.displaced()) return code;
     if (!own.name.empty() && tries == kTriesForName)
       throw UsageError("--name: " + name + ": " + *peer.displaced() + "; take another place");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/app/pool_view.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,11 +17,6 @@ namespace {
 constexpr const char *kWrapOff = "\x1b[?7l", *kWrapOn = "\x1b[?7h";
 constexpr const char *kClearRest = "\x1b[K", *kClearBelow = "\x1b[J";
 constexpr int kPatience_ms = 100;  // with a stream that somebody made non-blocking
-
-bool takes_text(int fd, int timeout_ms) {
-  pollfd one{fd, POLLOUT, 0};
-  return ::poll(&one, 1, timeout_ms) == 1 && (one.revents & POLLOUT) != 0;
-}
 
 std::function<double()> stopwatch() {
   const auto start = std::chrono::steady_clock::now();
@@ -64,7 +58,10 @@ void PoolView::update(const std::vector<PeerView>& peers) {
 
 void PoolView::notice(const std::string& text) {
   const std::string line = "[" + clock_text(options_.seconds()) + "] " + printable(text);
-  if (options_.mode == Mode::plain) write_all(line + "\n");
+  if (options_.mode == Mode::plain) {
+    if (said_++ < kMostPending) write_all(line + "\n");
+    unsaid_ = said_ > kMostPending ? said_ - kMostPending : 0;
+  }
   if (options_.mode != Mode::terminal) return;
   if (pending_.size() < kMostPending) {
     pending_.push_back(line);
@@ -76,6 +73,9 @@ void PoolView::notice(const std::string& text) {
 
 void PoolView::print_line() {
   const double now_s = options_.seconds(), left_s = seconds_left(peers_);
+  if (unsaid_ > 0)
+    write_all("[" + clock_text(now_s) + "] and " + std::to_string(unsaid_) + " more notices\n");
+  said_ = unsaid_ = 0;
   next_line_s_ = now_s + kInterval_s;
   std::string line =
       "[" + clock_text(now_s) + "] " + progress_line(numbers_of(peers_, now_), options_.utf8);

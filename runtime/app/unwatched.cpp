@@ -41,7 +41,10 @@ LivePeer::Outside outside_of(const RunConfig& config, PeerId self) {
     const std::chrono::duration<double> ran = std::chrono::steady_clock::now() - start;
     if (config.time_s && ran.count() >= *config.time_s) orders.stop = "time";
     // The others go on, so not "interrupted": that is said of whole pools.
-    if (stop_signal() != 0) orders.stop = "told to leave";
+    if (stop_signal() != 0) {
+      orders.stop = "told to leave";
+      orders.leaves = true;
+    }
   };
   outside.status = [&config, self,
                     last = std::chrono::steady_clock::time_point{}](const PeerStatus& s) mutable {
@@ -164,11 +167,17 @@ void refuse_open_address(const RunConfig& config, const Endpoint& listen) {
 }
 
 int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPlace& place,
-                    const RunFacts& facts) {
+                    const RunFacts& facts, ServedPeer& metrics) {
   const RunConfig& config = peer.config();
+  metrics.begin(config, run.name(), gossip::peer_name(self));
+  LivePeer::Outside outside = outside_of(config, self);
+  outside.status = [&metrics, say_progress = std::move(outside.status)](const PeerStatus& status) {
+    metrics.update(status);
+    say_progress(status);
+  };
   const auto begin = Clock::now();
-  const PeerResult result = peer.run(run, place, header_event(run, config, facts, self),
-                                     version_number(), outside_of(config, self));
+  const PeerResult result =
+      peer.run(run, place, header_event(run, config, facts, self), version_number(), outside);
   const std::chrono::duration<double> wall = Clock::now() - begin;
   if (peer.displaced()) return static_cast<int>(ExitCode::usage);
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";

@@ -301,7 +301,9 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
            .help = "serve /metrics, /healthz and /peers.json there",
-           .detail = "Prometheus text. Port 0: any free one, which is printed.",
+           .detail = "Prometheus text of the whole pool, or of a peer started by hand. Port 0: any "
+                     "free one, which is printed. Nothing secret and no model, but readable by "
+                     "anybody who reaches the address.",
            .group = "output",
            .in_short_help = false,
            .recorded = false},
@@ -401,7 +403,15 @@ const CommandSyntax& train_syntax() {
       .words = "",
       .summary = "be one peer: under hearsay launch, mpirun, srun, torchrun, or by hand",
       .options = all_but({"net", "compute", "threads"}),
-      .own = {},
+      .own = {Option{.name = "no-supervisor",
+                     .default_text = "false",
+                     .kind = ValueKind::boolean,
+                     .placeholder = "",
+                     .help = "under mpirun: be the peer itself, for debuggers",
+                     .detail = "Peers find each other by files, and mpirun ends the whole job when "
+                               "one of them dies.",
+                     .group = "pool",
+                     .in_short_help = false}},
       .max_words = 0,
       .examples = {"mpirun -n 4 --bind-to none hearsay train",
                    "hearsay train --peers 2 --listen 127.0.0.1:7400",

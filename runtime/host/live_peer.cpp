@@ -149,7 +149,10 @@ LiveOutcome LivePeer::train(EventSink& log,
   };
   hooks.poll = [&](LiveOrders& orders) {
     if (outside.poll) outside.poll(orders);
-    if (auto why = displaced(); why && !orders.stop) orders.stop = std::move(*why);
+    if (auto why = displaced(); why && !orders.stop) {
+      orders.stop = std::move(*why);
+      orders.leaves = true;
+    }
     if (!outside.checkpoint_asked || !outside.checkpoint_asked()) return;
     LiveOutcome so_far;
     so_far.alive = true;

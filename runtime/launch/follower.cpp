@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/launch/follower.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <utility>
 
@@ -63,7 +65,13 @@ void Follower::obey(const relay::ToSupervisor& order) {
   } else if (const auto* to_peer = std::get_if<control::ToPeer>(&order)) {
     if (const auto* start = std::get_if<control::Start>(to_peer)) {
       try {
-        const RunDir run = RunDir::open(start->run);
+        const bool is_elsewhere = ::access(start->run.c_str(), F_OK) != 0;
+        const RunDir run = RunDir::open_or_create(start->run);
+        if (is_elsewhere) {
+          tell(control::FromPeer(control::Notice{
+              peer_.name() + " leaves its files on " + peer_.host() + ", which does not see " +
+              start->run + "; they do not count in the result"}));
+        }
         run.prepare_peer_dir(peer_.name());
         output_.keep_in(run.peer_stderr(peer_.name()));
       } catch (const kernels::Fault&) {  // the peer meets the same obstacle and says so

@@ -425,6 +425,7 @@ PoolEnding PoolWatch::ending() const {
   for (const Watched& peer : peers_) {
     PeerEnding each;
     each.name = peer.view.name;
+    each.host = peer.process->host();
     // Whoever has come back and ended well is not lost.
     const auto died = std::find_if(deaths_.rbegin(), deaths_.rend(), [&](const PeerDeath& death) {
       return death.peer == peer.view.name;

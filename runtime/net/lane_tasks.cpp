@@ -201,6 +201,9 @@ Transport::Lane::Task Transport::Lane::read_frames(Link& link, ConnectionRef con
   }
   const bool ours = !connection->is_open();
   const std::string why = ours ? connection->closed_because() : ended_text(status);
+  // Where another connection is left nobody is down, but what was on its way on this one is lost.
+  if (!ours && !departed && link.open.size() > 1 && !draining_)
+    events_->peer_down(link.peer, "one of two connections: " + why);
   if (!ours && !departed && !status.ended && !draining_)
     events_->fault("connection broken", gossip::peer_name(link.peer) + ": " + why);
   lost(link, connection, why, departed);
@@ -226,6 +229,8 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;
+      if (link.open.size() > 1 && !draining_)
+        events_->peer_down(link.peer, "one of two connections: " + status.why);
       connection->close(status.why);  // the reader finds out and tells
       co_return;
     }

@@ -31,7 +31,7 @@ class TransportEvents {
   // it came from is not read meanwhile.
   virtual bool frame_arrived(gossip::Frame& frame) = 0;
   // No connection to `who` is left and none could be made (also where nobody has said its address
-  // yet), or it broke without a goodbye.
+  // yet), or one broke without a goodbye: a frame may have been lost.
   virtual void peer_down(kernels::PeerId who, const std::string& why) = 0;
   // A change of state that people may want to know: strangers refused, frames dropped.
   virtual void fault(const std::string& kind, const std::string& detail) = 0;

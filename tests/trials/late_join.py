@@ -66,7 +66,7 @@ def judge_joiner(trial, many, rank, members, what):
 
 def begin(trial, size, members, seconds, relay, name):
     words = (*pool.DIGITS, "--model", "mlp:128", "--epochs", "1000000", "--schedule", "constant",
-             "--eval-every", "20", "--merge-every", "10", "--seed", trial.seed, "--time", f"{seconds:g}s",
+             "--eval-every", "100", "--merge-every", "10", "--seed", trial.seed, "--time", f"{seconds:g}s",
              "--start-with", members, "--split", "iid+noise:20%")
     many = pool.Pool(trial, size, *words, name=name, relay=relay).start(*range(members))
     many.wait_training(*range(members))

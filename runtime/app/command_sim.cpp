@@ -7,32 +7,33 @@
 #include <optional>
 
 #include "kernels/core/errc.hpp"
+#include "kernels/ops/gemm.hpp"
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/pool_end.hpp"
 #include "runtime/app/progress.hpp"
 #include "runtime/app/result_json.hpp"
 #include "runtime/app/signals.hpp"
+#include "runtime/app/sim_record.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/host/export_model.hpp"
 #include "runtime/log/atomic_file.hpp"
-#include "runtime/log/event_writer.hpp"
 #include "runtime/log/run_dir.hpp"
 #include "runtime/sim/simulation.hpp"
 
 namespace hearsay::runtime {
 namespace {
 
-class LogSink final : public EventSink {
- public:
-  explicit LogSink(EventWriter& writer) : writer_(writer) {}
-  void write(gossip::Time t, std::string_view peer, const gossip::Event& event) override {
-    writer_.write(t, peer, event);
-  }
+// Flags of a resumed run that leave its history as it is.
+const std::vector<std::string_view> kMayChange{"threads", "min-peers", "checkpoint-every"};
+// Verdicts of runs that are not at their end.
+const std::vector<std::string_view> kUnfinished{"interrupted", "log failed", "model not exported"};
 
- private:
-  EventWriter& writer_;
+// What is resumed: the run, and where it goes on.
+struct Earlier {
+  RunDir run;
+  LoadedCheckpoint checkpoint;
 };
 
 RunFacts facts_of(const Simulation& simulation) {
@@ -60,13 +61,32 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
   return 0;
 }
 
-int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation) {
-  const RunDir dir = begin_run(settings, config, facts_of(simulation));
+// Everything is read, and fits, before anything is changed.
+Earlier load_earlier(const RunDir& run, const RunRecord& record, Simulation& simulation) {
+  if (record.data_digest && *record.data_digest != simulation.data_digest()) {
+    throw kernels::UsageError("--resume: the data are not those of the run in " + run.path() +
+                              " (digest " + simulation.data_digest() + ", then " +
+                              *record.data_digest + "); give it the same files");
+  }
+  const std::string blas = kernels::blas_description() + ", 1 thread a peer";
+  if (record.blas != blas) {
+    std::cerr << "hearsay: the run was begun with " << record.blas << ", this is " << blas
+              << ": from here on it need not be bit for bit what it would have been\n";
+  }
+  Earlier earlier{run, newest_checkpoint(run)};
+  simulation.resume(earlier.checkpoint);
+  return earlier;
+}
+
+int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation,
+                   const Earlier* earlier) {
+  const RunDir dir = earlier ? earlier->run : begin_run(settings, config, facts_of(simulation));
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data
               << ", " << config.split << ", " << simulation.layout().size() << " parameters, "
               << config.protocol.text << ", " << simulation.threads()
               << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
+    if (earlier) std::cerr << "goes on from " << earlier->checkpoint.path << "\n";
   }
   catch_stop_signals();
   ProgressPrinter printer(config.peers, config.quiet);
@@ -77,17 +97,21 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
 
   PoolResult result;
   try {
-    EventWriter writer(dir.path());
-    writer.write_header(header_event(dir, config, facts_of(simulation)));
-    LogSink sink(writer);
-    result = simulation.run(sink, std::move(hooks));
+    const auto record = earlier ? std::make_unique<SimRecord>(dir, config, earlier->checkpoint)
+                                : std::make_unique<SimRecord>(
+                                      dir, config, header_event(dir, config, facts_of(simulation)));
+    hooks.checkpoint_due = [&] { return record->checkpoint_due(); };
+    hooks.checkpoint = [&] { record->checkpoint(simulation); };
+    result = simulation.run(*record, std::move(hooks));
     if (stop_signal() == SIGTERM) result.exit_code = 143;
     gossip::Event finished("run.finished");
     finished.add("verdict", result.verdict).add("reason", result.reason);
     const auto end = gossip::Time(static_cast<std::int64_t>(result.virtual_s.value_or(0.0) * 1e9));
-    writer.write(end, "pool", finished);
-    writer.close();
-  } catch (const kernels::Fault&) {
+    record->write(end, "pool", finished);
+    record->close();
+  } catch (const kernels::Fault& fault) {
+    // A log that cannot be taken up (another process writes it) was not touched.
+    if (earlier && fault.code() != kernels::ExitCode::check_failed) throw;
     // The log could not be kept, so the run is worth nothing as a record: stop, and leave a verdict
     // if there is room.
     nlohmann::ordered_json verdict;
@@ -116,9 +140,40 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
     std::cout << closing_block(result, config, dir.path());
   }
   if (!result.reason.empty() && result.exit_code != 0) {
-    std::cerr << "hearsay: " << result.verdict << ": " << result.reason << "\n";
+    std::cerr << "hearsay: " << result.verdict << ": " << result.reason;
+    if (stop_signal() != 0)
+      std::cerr << "; go on with: hearsay sim --run " << dir.path() << " --resume";
+    std::cerr << "\n";
   }
   return result.exit_code;
+}
+
+std::unique_ptr<Simulation> make_simulation(const RunConfig& config, const Settings& settings) {
+  std::unique_ptr<Simulation> simulation;
+  with_origins(settings, [&] {
+    check_names(config);
+    build_pool_plan(config);  // refuses before the data is read
+    simulation = std::make_unique<Simulation>(config, load_dataset(config.data, config.seed));
+  });
+  return simulation;
+}
+
+int resume(const Arguments& arguments, const std::string& path) {
+  const RunDir run = RunDir::open(path);
+  const RunRecord record = read_run_record(run);
+  if (record.command != "sim") {
+    throw kernels::UsageError("--resume: the run in " + run.path() + " was made by hearsay " +
+                              record.command + "; resume it with that");
+  }
+  const Settings settings =
+      resume_settings(arguments, process_environment(), run.path(), run.run_json(), kMayChange);
+  const RunConfig config = typed_config(settings);
+  refuse_complete(run, kUnfinished);
+  if (CheckpointStore(run.checkpoints()).numbers().empty()) newest_checkpoint(run);  // says so
+  const auto simulation = make_simulation(config, settings);
+  const Earlier earlier = load_earlier(run, record, *simulation);
+  if (config.dry_run) return print_sizes(*simulation, config);
+  return run_and_report(config, settings, *simulation, &earlier);
 }
 
 }  // namespace
@@ -130,16 +185,14 @@ int command_sim(const std::vector<std::string>& args) {
     std::cout << *help;
     return 0;
   }
+  catch_checkpoint_signal();  // one that comes early is served at the first event
   const Settings settings = merge_settings(arguments, process_environment());
+  if (parse_boolean("--resume", settings.text("resume")) && !settings.text("run").empty())
+    return resume(arguments, settings.text("run"));
   const RunConfig config = typed_config(settings);
-  std::unique_ptr<Simulation> simulation;
-  with_origins(settings, [&] {
-    check_names(config);
-    build_pool_plan(config);  // refuses before the data is read
-    simulation = std::make_unique<Simulation>(config, load_dataset(config.data, config.seed));
-  });
+  const auto simulation = make_simulation(config, settings);
   if (config.dry_run) return print_sizes(*simulation, config);
-  return run_and_report(config, settings, *simulation);
+  return run_and_report(config, settings, *simulation, nullptr);
 }
 
 }  // namespace hearsay::runtime

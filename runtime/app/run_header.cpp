@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
+#include <fstream>
 #include <utility>
 
+#include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/launch/endpoint_file.hpp"
@@ -47,6 +50,42 @@ nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,
   if (facts.parameters) j["parameters"] = *facts.parameters;
   j["config"] = config_json(settings);
   return j;
+}
+
+RunRecord read_run_record(const RunDir& run) {
+  std::ifstream in(run.run_json(), std::ios::binary);
+  if (!in) {
+    throw kernels::UsageError("--resume: nothing to resume in " + run.path() +
+                              ": there is no run.json; start a run with --run DIR");
+  }
+  RunRecord record;
+  record.json = nlohmann::ordered_json::parse(in, nullptr, false);
+  const auto text = [&](const char* key) -> std::optional<std::string> {
+    if (!record.json.is_object()) return std::nullopt;
+    const auto found = record.json.find(key);
+    return found != record.json.end() && found->is_string()
+               ? std::optional(found->get<std::string>())
+               : std::nullopt;
+  };
+  record.command = text("command").value_or("");
+  record.blas = text("blas").value_or("");
+  record.data_digest = text("data_digest");
+  if (record.command.empty()) {
+    throw kernels::DamagedFile(run.run_json(), 0,
+                               "is not what hearsay writes, so the run cannot be resumed");
+  }
+  return record;
+}
+
+void refuse_complete(const RunDir& run, const std::vector<std::string_view>& unfinished) {
+  std::ifstream in(run.result_json(), std::ios::binary);
+  if (!in) return;
+  const auto json = nlohmann::ordered_json::parse(in, nullptr, false);
+  if (!json.is_object() || !json.contains("verdict") || !json["verdict"].is_string()) return;
+  const auto verdict = json["verdict"].get<std::string>();
+  if (std::find(unfinished.begin(), unfinished.end(), verdict) != unfinished.end()) return;
+  throw kernels::UsageError("--resume: the run in " + run.path() + " is complete (verdict " +
+                            verdict + "); nothing is left to do");
 }
 
 gossip::Event header_event(const RunDir& run, const RunConfig& config, const RunFacts& facts,

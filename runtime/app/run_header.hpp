@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,18 @@ struct RunFacts {
 
 nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,
                                 const RunConfig& config, const RunFacts& facts);
+
+// What run.json says of a run that is to be resumed. Throws UsageError.
+struct RunRecord {
+  std::string command, blas;
+  std::optional<std::string> data_digest;
+  nlohmann::ordered_json json;  // all of it
+};
+RunRecord read_run_record(const RunDir& run);
+
+// Refuses to resume a run that has come to its end: throws UsageError. `unfinished` are verdicts
+// after which something is left to do; so it is when there is no result.json (yet).
+void refuse_complete(const RunDir& run, const std::vector<std::string_view>& unfinished);
 
 // The event run.started: of a pool's log, or with a peer, of that peer's own log.
 gossip::Event header_event(const RunDir& run, const RunConfig& config, const RunFacts& facts,

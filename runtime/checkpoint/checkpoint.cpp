@@ -11,7 +11,8 @@ namespace {
 
 void append(const kernels::Layout& layout, const std::string& prefix, std::span<const float> values,
             TensorPart& part) {
-  for (const kernels::TensorSlot& slot : layout.slots()) part.layout.add(prefix + slot.name, slot.shape);
+  for (const kernels::TensorSlot& slot : layout.slots())
+    part.layout.add(prefix + slot.name, slot.shape);
   part.pieces.push_back(values);
 }
 
@@ -25,8 +26,8 @@ void take(const kernels::Layout& layout, const std::string& prefix, const std::s
   for (const kernels::TensorSlot& slot : layout.slots()) {
     if (slot.count == 0) continue;
     if (next == slots.end() || next->name != prefix + slot.name || next->shape != slot.shape) {
-      throw kernels::DamagedFile(path, 0,
-                                 "tensor '" + prefix + slot.name + "' is not there as this model has it");
+      throw kernels::DamagedFile(
+          path, 0, "tensor '" + prefix + slot.name + "' is not there as this model has it");
     }
     do ++next;
     while (next != slots.end() && next->count == 0);
@@ -79,7 +80,8 @@ gossip::Archive::Arrays take_arrays(LoadedCheckpoint& from) {
   gossip::Archive::Arrays arrays;
   for (const kernels::TensorSlot& slot : file.layout.slots()) {
     if (slot.name != std::to_string(arrays.size()))
-      throw kernels::DamagedFile(from.file(kArraysFile), 0, "array '" + slot.name + "' is out of turn");
+      throw kernels::DamagedFile(from.file(kArraysFile), 0,
+                                 "array '" + slot.name + "' is out of turn");
     auto array = std::make_shared<merge::Snapshot>();
     array->values = kernels::Buffer<float>(slot.count);
     std::copy_n(file.values.data() + slot.offset, slot.count, array->values.data());
@@ -102,7 +104,8 @@ LogPosition log_position(const LoadedCheckpoint& from) {
     for (const auto& [peer, n] : log.at("next_n").items())
       position.next_n[peer] = n.get<std::uint64_t>();
   } catch (const nlohmann::json::exception&) {
-    throw kernels::DamagedFile(from.file("state.json"), 0, "does not say where the event log stood");
+    throw kernels::DamagedFile(from.file("state.json"), 0,
+                               "does not say where the event log stood");
   }
   return position;
 }

@@ -30,7 +30,7 @@ struct TensorPart {
   TensorMetadata metadata;
 };
 
-struct Checkpoint {  // to write
+struct Checkpoint {                                               // to write
   gossip::Archive::Json about = gossip::Archive::Json::object();  // whose it is, for people too
   gossip::Archive::Json state;
   std::vector<TensorPart> tensors;

@@ -66,8 +66,7 @@ std::uint64_t write_files(const std::string& folder, const Checkpoint& checkpoin
   std::vector<FileDigests> files;
   std::uint64_t bytes = 0;
   for (const TensorPart& part : checkpoint.tensors) {
-    const std::string head =
-        safetensors_head(folder + "/" + part.file, part.layout, part.metadata);
+    const std::string head = safetensors_head(folder + "/" + part.file, part.layout, part.metadata);
     std::vector<std::string_view> pieces{head};
     std::size_t values = 0;
     for (const std::span<const float> piece : part.pieces) {

@@ -35,7 +35,8 @@ class CheckpointStore {
 
   // Under the number `least`, or the one after the newest when that is larger. Then takes away
   // what is neither one of the newest two nor the first of its hour, and what killed writers have
-  // left. Throws a Fault (exit 1) with file and errno text; what was there before is untouched then.
+  // left. Throws a Fault (exit 1) with file and errno text; what was there before is untouched
+  // then.
   WrittenCheckpoint write(std::uint64_t least, const Checkpoint& checkpoint) const;
 
   // Throws DamagedFile (file and offset); UsageError for a schema of the future.

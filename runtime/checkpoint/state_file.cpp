@@ -99,8 +99,9 @@ Json read_sealed(const std::string& path) {
       !from_hex(text.substr(end + kSealBegin.size(), kHexDigits), digest))
     throw DamagedFile(path, end, "the file does not end with the digest of its text");
   if (digest_of(std::string_view(text).substr(0, end)) != digest) {
-    throw DamagedFile(path, 0, "the " + std::to_string(end) +
-                                   " bytes from here do not have the digest at the end");
+    throw DamagedFile(
+        path, 0,
+        "the " + std::to_string(end) + " bytes from here do not have the digest at the end");
   }
   text.resize(end);
   try {
@@ -156,8 +157,9 @@ void check_file(const std::string& path, const FileDigests& digests) {
     buffer.resize(piece.bytes);
     read_exactly(path, file, buffer, offset_bytes);
     if (digest_of(buffer) != piece.digest) {
-      throw DamagedFile(path, offset_bytes, "the " + std::to_string(piece.bytes) +
-                                                " bytes from here do not have their digest");
+      throw DamagedFile(
+          path, offset_bytes,
+          "the " + std::to_string(piece.bytes) + " bytes from here do not have their digest");
     }
     offset_bytes += piece.bytes;
   }

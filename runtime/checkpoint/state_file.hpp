@@ -35,7 +35,8 @@ nlohmann::ordered_json read_sealed(const std::string& path);
 
 nlohmann::ordered_json to_json(const std::vector<FileDigests>& files);
 // `path` is the state file's, for complaints.
-std::vector<FileDigests> files_from_json(const std::string& path, const nlohmann::ordered_json& json);
+std::vector<FileDigests> files_from_json(const std::string& path,
+                                         const nlohmann::ordered_json& json);
 
 // Throws DamagedFile with the offset of the first piece that differs, or where the file ends.
 void check_file(const std::string& path, const FileDigests& digests);

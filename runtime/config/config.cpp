@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/config/config.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <filesystem>
 #include <limits>
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
-#include "runtime/config/config_file.hpp"
-#include "runtime/config/presets.hpp"
 
 namespace hearsay::runtime {
 
@@ -20,52 +14,6 @@ using kernels::UsageError;
 namespace {
 
 constexpr std::string_view kOff = "off";
-
-void overlay(Settings& settings, const OptionTexts& texts, const std::string& origin) {
-  for (const auto& [name, values] : texts) {
-    settings.set(name, values, origin);
-  }
-}
-
-OptionTexts flag_texts(const Arguments& arguments) {
-  OptionTexts texts;
-  for (const auto& [name, text] : arguments.flags) {
-    if (find_option(name) != nullptr) {
-      texts[name].push_back(text);
-    }
-  }
-  return texts;
-}
-
-std::vector<std::string> split_faults(const std::string& text) {
-  std::vector<std::string> faults;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(';', begin), text.size());
-    const std::size_t first = text.find_first_not_of(' ', begin);
-    const std::size_t last = end == 0 ? end : text.find_last_not_of(' ', end - 1);
-    if (first < end && last != std::string::npos) {
-      faults.push_back(text.substr(first, last - first + 1));
-    }
-    begin = end + 1;
-  }
-  return faults.empty() ? std::vector<std::string>{std::string(kOff)} : faults;
-}
-
-// An empty variable counts as not set.
-OptionTexts environment_texts(const Environment& environment) {
-  OptionTexts texts;
-  for (const Option& option : option_table()) {
-    const auto found = environment.find(environment_name(option));
-    if (found == environment.end() || found->second.empty() ||
-        (option.name == "data" && is_data_folder(found->second))) {
-      continue;
-    }
-    texts[std::string(option.name)] =
-        option.repeatable ? split_faults(found->second) : std::vector<std::string>{found->second};
-  }
-  return texts;
-}
 
 // Reads options out of Settings; every complaint says where the text came from.
 class Reader {
@@ -219,18 +167,6 @@ std::vector<std::string> read_chaos(const Reader& reader, const std::vector<std:
 
 }  // namespace
 
-Environment process_environment() {
-  Environment environment;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) {
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return environment;
-}
-
 std::string Setting::text() const {
   std::string joined;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -248,49 +184,6 @@ const Setting& Settings::at(std::string_view name) const {
 void Settings::set(std::string_view name, std::vector<std::string> values, std::string origin) {
   HS_CHECK(find_option(name) != nullptr && !values.empty());
   settings_.insert_or_assign(std::string(name), Setting{std::move(values), std::move(origin)});
-}
-
-bool is_data_folder(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash != std::string_view::npos && slash < text.find(':')) {
-    return true;
-  }
-  std::error_code ignored;
-  return std::filesystem::is_directory(std::filesystem::path(text), ignored);
-}
-
-Settings merge_settings(const Arguments& arguments, const Environment& environment) {
-  Settings settings;
-  for (const Option& option : option_table()) {
-    settings.set(option.name, {std::string(option.default_text)}, "default");
-  }
-  const OptionTexts flags = flag_texts(arguments);
-  const OptionTexts variables = environment_texts(environment);
-  // The layers above also say which file and which preset the layers below are.
-  const auto choose = [&](const std::string& name) {
-    if (const auto flag = flags.find(name); flag != flags.end()) {
-      return flag->second.front();
-    }
-    const auto variable = variables.find(name);
-    return variable != variables.end() ? variable->second.front() : std::string();
-  };
-  const std::string path = choose("config");
-  const OptionTexts file = path.empty() ? OptionTexts{} : read_config_file(path);
-  std::string preset_name = choose("preset");
-  if (preset_name.empty()) {
-    const auto from_file = file.find("preset");
-    preset_name = from_file != file.end() ? from_file->second.front() : settings.text("preset");
-  }
-  const Preset& preset = find_preset(preset_name);
-  for (const auto& [name, text] : preset.values) {
-    settings.set(name, {std::string(text)}, "preset " + std::string(preset.name));
-  }
-  overlay(settings, file, "file " + path);
-  for (const auto& [name, values] : variables) {
-    settings.set(name, values, "environment " + environment_name(*find_option(name)));
-  }
-  overlay(settings, flags, "flag");
-  return settings;
 }
 
 namespace {

@@ -44,6 +44,13 @@ class Settings {
 // Flags that are not in the table (a command's own) are left alone. Throws UsageError.
 Settings merge_settings(const Arguments& arguments, const Environment& environment);
 
+// The configuration of a run that is resumed: that of its run.json. Flags and environment may give
+// the options named, and those that are about this call only, another text; any other that says
+// something else is refused by name. Throws UsageError.
+Settings resume_settings(const Arguments& arguments, const Environment& environment,
+                         const std::string& run_dir, const std::string& run_json,
+                         const std::vector<std::string_view>& may_change);
+
 // HEARSAY_DATA is both the spec of --data and, as a folder, where data files lie; true when it
 // names a folder.
 bool is_data_folder(std::string_view text);

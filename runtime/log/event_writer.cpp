@@ -47,8 +47,9 @@ void EventWriter::open(int flags) {
                               "; choose another --run");
   }
   if (!lock_in_time(file_.get())) {
-    throw kernels::UsageError("event log " + path_ +
-                              ": another process is writing it; this run has not ended, wait for it");
+    throw kernels::UsageError(
+        "event log " + path_ +
+        ": another process is writing it; this run has not ended, wait for it");
   }
   buffer_.reserve(kBufferBytes + 4096);
 }

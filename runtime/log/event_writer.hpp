@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes events.jsonl: the header line, then one JSON object a line with `ev`, `t_ns`, `peer`, `n`
 // and the event's own fields in order. Invariant: the file holds whole lines only, also after a
-// full disk; `n` of a peer has no gap; one writer a file, held by a lock that dies with the process.
-// Lane: log. Cost: formatting into a 64 KiB buffer, one write(2) when it is full.
+// full disk; `n` of a peer has no gap; one writer a file, held by a lock that dies with the
+// process. Lane: log. Cost: formatting into a 64 KiB buffer, one write(2) when it is full.
 #pragma once
 
 #include <chrono>

@@ -83,7 +83,10 @@ RunDir RunDir::create_default(const std::string& parent, std::string_view preset
 }
 
 RunDir RunDir::open(const std::string& path) {
-  const std::string run = normalised(path);
+  std::string run = normalised(path);
+  std::error_code ignored;
+  if (const fs::path target = fs::read_symlink(run, ignored); !target.empty())
+    run = normalised((fs::path(run).parent_path() / target).string());
   struct stat status {};
   if (::stat(run.c_str(), &status) != 0)
     throw kernels::UsageError("run directory " + run + ": " + error_text(errno));

@@ -20,7 +20,7 @@ class RunDir {
   // Makes `<parent>/<default_run_name>`, with -2, -3, ... behind it while the name is taken.
   static RunDir create_default(const std::string& parent, std::string_view preset,
                                std::uint64_t seed, std::chrono::system_clock::time_point now);
-  // An existing run. Throws UsageError when it is no folder.
+  // An existing run; a link such as `latest` is followed. Throws UsageError when it is no folder.
   static RunDir open(const std::string& path);
 
   const std::string& path() const noexcept { return path_; }
@@ -28,6 +28,7 @@ class RunDir {
   std::string run_json() const { return path_ + "/run.json"; }
   std::string result_json() const { return path_ + "/result.json"; }
   std::string events_jsonl() const { return path_ + "/events.jsonl"; }
+  std::string checkpoints() const { return path_ + "/ckpt"; }  // of a simulation: a folder
   std::string exported_model() const { return path_ + "/export/model.safetensors"; }
   // exported_model(), with its folder made when it is missing. Throws UsageError when that fails.
   std::string prepare_exported_model() const;

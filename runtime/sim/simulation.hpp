@@ -66,7 +66,7 @@ class Simulation {
   std::vector<std::size_t> shard_sizes_;
   std::vector<SimPeer> peers_;
   std::unique_ptr<SimHost> host_;
-  std::chrono::steady_clock::time_point begin_;  // of run()
+  std::chrono::steady_clock::time_point begin_;             // of run()
   double earlier_wall_s_ = 0.0, earlier_training_s_ = 0.0;  // of what was resumed
   std::vector<bool> alive_;
 };

@@ -77,7 +77,8 @@ def work(trial, options):
     trial.check(min(changes.values()) > -2 * options.slowdown and idle <= options.idle
                 and sum(changes.values()) / size > -options.slowdown and min(merges) > 0,
                 f"both halves train: samples/s {sum(changes.values()) / size:+.1%} (worst "
-                f"{min(changes.values()):+.1%}), idle {idle:.2%} at most, {merges[0]} and {merges[1]} merges inside the halves")
+                f"{min(changes.values()):+.1%}), idle {idle:.2%} at most, {merges[0]} and {merges[1]} merges "
+                f"inside the halves")
     across = [(event["t_ns"] - clocks[rank]) * 1e-9 for rank in everybody
               for event in many.events(rank, "merge.applied", since_ns=clocks[rank])
               if (int(event["from"][1:]) in halves[0]) != (rank in halves[0])

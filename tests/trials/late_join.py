@@ -77,7 +77,7 @@ def begin(trial, size, members, seconds, relay, name):
 
 
 def many_joins(trial, options):
-    members, joins = (3, 3) if options.quick else (4, 20)
+    members, joins = (3, 2) if options.quick else (4, 20)
     many = begin(trial, members + joins, members, 3600, False, "joins")
     good = []
     for rank in range(members, members + joins):
@@ -99,7 +99,7 @@ def many_joins(trial, options):
 
 def dying_donors(trial, options):
     """The first gift to each joiner ends at its half; then the donor is dead, or lives on."""
-    members, joins = (4, 2) if options.quick else (6, 6)
+    members, joins = (4, 1) if options.quick else (6, 6)
     many = begin(trial, members + joins, members, 3600, True, "dying")
     killed, good = [], []
     for number, rank in enumerate(range(members, members + joins)):

@@ -43,9 +43,9 @@ def accuracy(trial, many, survivors, what):
 
 
 def begin(trial, size, name, options, words):
-    data = (*pool.DIGITS, "--epochs", "40") if options.quick else ("--epochs", "20")
+    data = (*pool.DIGITS, "--epochs", "400") if options.quick else ("--epochs", "20")
     many = pool.Pool(trial, size, *data, *WORDS, "--seed", trial.seed, *words, name=name)
-    many.epochs, many.shard = (40, 6000 // size) if options.quick else (20, 60000 // size)
+    many.epochs, many.shard = (400, 6000 // size) if options.quick else (20, 60000 // size)
     return many
 
 

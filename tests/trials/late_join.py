@@ -61,9 +61,9 @@ def judge_joiner(trial, many, rank, members, what):
               for member in members]
     good = (len(adopted) == 1 and blocks_before == 0 and acc >= low - TOLERANCE
             and loss < HALF_TRAINED)
-    text = (f"{name} from {adopted[0]['from'] if adopted else 'nobody'} in {joined_s:.2f} s, loss of its first "
-            f"block {loss:.3f} (pool {statistics.mean(losses):.3f}), after {MERGES} merges {acc:.1%} (pool "
-            f"{low:.1%} to {high:.1%})")
+    text = (f"{name} from {adopted[0]['from'] if adopted else 'nobody'} in {joined_s:.2f} s, loss of its "
+            f"first block {loss:.3f} (pool {statistics.mean(losses):.3f}), after {MERGES} merges {acc:.1%} "
+            f"(pool {low:.1%} to {high:.1%})")
     return good, acc - low, text
 
 
@@ -90,8 +90,8 @@ def many_joins(trial, options):
             trial.say(f"         {text}")
     trial.check(all(good) and statistics.mean(behind) > -MEAN_TOLERANCE,
                 f"{sum(good)} of {joins} late joins took a whole model and were in the pool's range within "
-                f"{MERGES} merges: {100 * statistics.mean(behind):+.1f} points from the pool's worst in the mean, "
-                f"{100 * min(behind):+.1f} at worst")
+                f"{MERGES} merges: {100 * statistics.mean(behind):+.1f} points from the pool's worst in the "
+                f"mean, {100 * min(behind):+.1f} at worst")
     many.signal(signal.SIGTERM)
     many.wait_end(60)
     result = many.result()

@@ -37,7 +37,8 @@ def restarts(trial, options):
     name, took, wrong = pool.peer_name(RESTARTED), [], []
     for number in range(1, times + 1):
         many.kill(RESTARTED)
-        time.sleep(random.Random(f"restart {trial.seed} {number}").choice((0.0, 0.1, 1.0) if options.quick else (0.0, 0.1, 1.0, 6.0)))
+        pauses = (0.0, 0.1, 1.0) if options.quick else (0.0, 0.1, 1.0, 6.0)
+        time.sleep(random.Random(f"restart {trial.seed} {number}").choice(pauses))
         clocks = many.clocks(others)
         begin = time.monotonic()
         many.start(RESTARTED)

@@ -58,6 +58,7 @@ class Transport::Lane {
     std::atomic<std::int64_t> moved_at{0};  // steady clock, ns
     // A place that was given away by hand, until its peer says hello.
     std::uint64_t promised_to = 0, promised_incarnation = 0;
+    Endpoint promised_at;
     Time promised_until{};
     Time redial_at{};
     std::chrono::nanoseconds redial_wait{};
@@ -76,6 +77,7 @@ class Transport::Lane {
                                            std::string& refusal, std::string& busy);
   boost::asio::awaitable<bool> is_there(Link& link);
   bool is_promised(const Link& link, const JoinRequest& request) const;
+  boost::asio::awaitable<void> void_if_gone(Link& link);
   bool was_ever_taken(const Link& link) const;
   std::string refusal_of(const JoinRequest& request, const Connection& connection) const;
   JoinAnswer answer_with(Link* link, const JoinRequest& request, const Connection& connection);

@@ -66,12 +66,27 @@ asio::awaitable<bool> Transport::Lane::is_there(Link& link) {
   co_return !link.open.empty() && quiet_for() < kSurelyThere;
 }
 
+// A promise to a process that does not even listen any more is none.
+asio::awaitable<void> Transport::Lane::void_if_gone(Link& link) {
+  const auto connection = std::make_shared<Connection>(asio::ip::tcp::socket(io_), meter_);
+  handshaking_.emplace(connection, Clock::now());
+  const Endpoint address = link.promised_at;
+  const Connection::Status status = co_await connection->connect(address);
+  handshaking_.erase(connection);
+  connection->close("looked");
+  if (!status.ok() && link.promised_at == address) link.promised_until = Clock::now();
+}
+
 // A place for whoever asks; else `refusal` or `busy` says why there is none.
 asio::awaitable<Transport::Lane::Link*> Transport::Lane::find_place(const JoinRequest& request,
                                                                     Connection& connection,
                                                                     std::string& refusal,
                                                                     std::string& busy) {
   std::vector<Link*> untaken, taken;
+  for (Link& link : links_) {
+    const bool is_wanted = !request.place || link.peer == *request.place;
+    if (is_wanted && is_promised(link, request)) co_await void_if_gone(link);
+  }
   for (Link& link : links_) {
     if (link.peer == self_.peer || (request.place && link.peer != *request.place)) continue;
     const bool is_found_taken = std::find(request.not_free.begin(), request.not_free.end(),
@@ -135,6 +150,7 @@ JoinAnswer Transport::Lane::answer_with(Link* link, const JoinRequest& request,
         std::max({link->incarnation, link->address_incarnation, link->promised_incarnation}) + 1;
   }
   link->promised_to = request.nonce;
+  link->promised_at = request.address;
   link->promised_until = Clock::now() + kPromise;
   answer.peer = link->peer;
   answer.incarnation = link->promised_incarnation;

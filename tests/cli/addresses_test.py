@@ -37,7 +37,8 @@ class AddressTest(pools.TalkingTest):
 
     def begin_first(self, space, *args):
         first = self.begin_in(space, "train", *SHORT, *args)
-        return first, re.search(r"join with  hearsay train --join (\S+)", self.hears(first, "join with")).group(1)
+        line = re.search(r"join with  hearsay train --join (\S+)", self.hears(first, "join with"))
+        return first, line.group(1)
 
     def pool_of_two(self, listen, first_in="", second_in="", more=()):
         """The announced addresses of both, after they have merged to a good end."""
@@ -83,17 +84,23 @@ class LonelyMachineTest(AddressTest):
     def ip(self, *words):
         subprocess.run(["ip", *words], check=True, capture_output=True)
 
+    def plug_in(self):
+        self.ip("-n", self.space, "link", "add", "cable", "type", "veth", "peer", "name", "socket")
+        for end in ("socket", "cable"):
+            self.ip("-n", self.space, "link", "set", end, "up")
+
     def test_loopback_alone_is_enough_also_for_a_wildcard(self):
-        for listen, host in (("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "[::1]")):
+        for listen, host in (("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"),
+                             ("[::]:0", "[::1]")):
             with self.subTest(listen=listen):
                 for address in self.pool_of_two(listen, self.space, self.space, ("--insecure",)):
                     self.assertTrue(address.startswith(host), address)
 
     def test_a_family_that_this_machine_has_not_is_named(self):
-        self.ip("-n", self.space, "link", "add", "cable", "type", "dummy")
-        self.ip("-n", self.space, "link", "set", "cable", "up")
-        for own, target, words in (("10.9.8.7/24", "[fd00::7]:7400", "an IPv6 address, and this machine has IPv4 only"),
-                                   ("fd00::8/64", "10.9.8.7:7400", "an IPv4 address, and this machine has IPv6 only")):
+        self.plug_in()
+        for own, target, has in (("10.9.8.7/24", "[fd00::7]:7400", "IPv4"),
+                                 ("fd00::8/64", "10.9.8.7:7400", "IPv6")):
+            words = f"address, and this machine has {has} only"
             with self.subTest(own=own):
                 self.ip("-n", self.space, "addr", "flush", "dev", "cable")
                 self.ip("-n", self.space, "addr", "add", own, "dev", "cable")
@@ -103,8 +110,7 @@ class LonelyMachineTest(AddressTest):
                 self.end_of(joiner, code=130, seconds=8)
 
     def test_a_link_local_address_with_its_zone_works(self):
-        self.ip("-n", self.space, "link", "add", "cable", "type", "dummy")
-        self.ip("-n", self.space, "link", "set", "cable", "up")
+        self.plug_in()
         self.ip("-n", self.space, "addr", "add", "fe80::77/64", "dev", "cable", "nodad")
         for address in self.pool_of_two("[fe80::77%cable]:0", self.space, self.space, ("--insecure",)):
             self.assertTrue(address.startswith("[fe80::77%cable]:"), address)

@@ -81,8 +81,10 @@ class PoolOfThreeTest(ByHandTest):
     def test_a_peer_that_is_told_to_leave_says_goodbye(self):
         pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "4s")
         leaver = pool.pop(self.pid_of(2))
+        begin = time.monotonic()
         leaver.send_signal(signal.SIGTERM)
         self.assertEqual(self.end_of(leaver, code=143, seconds=10), "")
+        self.assertLess(time.monotonic() - begin, 2)  # it does not wait for those who go on
         self.checkpoint_of(2)
         for process in pool.values():
             self.assertIsNone(process.poll(), self.said(process))
@@ -205,7 +207,8 @@ class SilentTest(ByHandTest):
         first.kill()
         first.wait()
         self.hears(joiners[0], "Connection refused; trying again")
-        again = self.begin_peer("train", *pools.DIGITS, "--peers", "3", "--listen", address, "--run", "again")
+        again = self.begin_peer("train", *pools.DIGITS, "--peers", "3", "--listen", address,
+                                "--run", "again")
         joiners.append(self.begin_peer("train", "--join", address))
         printed = [self.end_of(process) for process in (again, *joiners)]
         self.assertEqual(sum("verdict ok (3 of 3 peers)" in text for text in printed), 1, printed)
@@ -221,7 +224,8 @@ class MembersTest(ByHandTest):
 
     def begin_with(self, peers, start_with, *args):
         """The first `start_with` peers of a pool, by id; all train."""
-        first, address = self.begin_first("--peers", peers, "--start-with", start_with, *self.ENDLESS, *args)
+        first, address = self.begin_first("--peers", peers, "--start-with", start_with, *self.ENDLESS,
+                                          *args)
         pool = {0: first}
         for peer in range(1, start_with):
             pool[peer] = self.begin_peer("train", "--join", address)
@@ -307,7 +311,8 @@ class MembersTest(ByHandTest):
         for words in ("p3", "3", "x", "p-1", "p01x", "p99999999999"):
             with self.subTest(words=words):
                 self.refused(("train", "--join", address, "--name", words), "--name", words)
-        self.refused(("train", *pools.DIGITS, "--peers", "2", "--name", "p05"), "--name", "p05", "2 peers")
+        self.refused(("train", *pools.DIGITS, "--peers", "2", "--name", "p05"), "--name", "p05",
+                     "2 peers")
 
 
 if __name__ == "__main__":

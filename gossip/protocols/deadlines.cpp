@@ -41,8 +41,15 @@ Time Deadlines::quiet(PeerId partner, Time own_step) const {
 }
 
 Time Deadlines::most(PeerId partner) const {
+  constexpr int kUsual = 20;
   const auto found = by_partner_.find(partner);
-  return doubled(limits::kExchangeMost, found != by_partner_.end() ? found->second.slow : 0,
+  const bool met = found != by_partner_.end() && found->second.mean > Time{0};
+  Time base = limits::kExchangeMost;
+  if (met) {
+    base = std::clamp<Time>(kUsual * found->second.limit(), limits::kExchangeLeast,
+                            limits::kExchangeMostOfAll);
+  }
+  return doubled(base, found != by_partner_.end() ? found->second.slow : 0,
                  limits::kExchangeMostOfAll);
 }
 

@@ -157,6 +157,7 @@ int train(const std::vector<std::string>& args, const Launcher& launcher) {
   if (auto channel = inherited_channel()) {
     catch_stop_signals();
     catch_checkpoint_signal();
+    catch_watcher_death();
     return run_watched(std::move(config), std::move(*channel), launcher.name);
   }
   const bool unsupervised = arguments.is_on("no-supervisor");

@@ -32,11 +32,11 @@ def work(trial, options):
     reference = digest(many, 0)
     trial.check(alone == reference, f"one of two places taken: weights {alone[:16]}, local training "
                                     f"{reference[:16]}")
-    shrinks(trial)
+    shrinks(trial, "400" if options.quick else "3000")
 
 
-def shrinks(trial):
-    many = pool.Pool(trial, 3, *pool.DIGITS, "--epochs", "3000", "--eval-every", "0", "--model", "mlp:128",
+def shrinks(trial, epochs):
+    many = pool.Pool(trial, 3, *pool.DIGITS, "--epochs", epochs, "--eval-every", "0", "--model", "mlp:128",
                      "--merge-every", "5", name="shrinks").start().wait_training()
     clock = many.now_ns(0)
     many.kill(1, 2)

@@ -53,7 +53,7 @@ def look(many):
 
 
 def work(trial, options):
-    size, wanted, limit_s = (6, 200, 15) if options.quick else (10, 10_000, 1500)
+    size, wanted, limit_s = (6, 120, 30) if options.quick else (10, 10_000, 1500)
     words = (*pool.ENDLESS, "--model", "mlp:64", "--merge-every", "2", "--time", "3600s")
     many = pool.Pool(trial, size, *words, "--seed", trial.seed, relay=True).start().wait_training()
     rule = many.relay.tell(do="kill-after", share=0.5, how="reset", times=1 << 30, chance=CHANCE,

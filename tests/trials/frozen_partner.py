@@ -15,7 +15,6 @@ import trial as trials
 FROZEN = 1
 DROP_BUDGET_S = 3.0
 BACK_BUDGET_S = 5.0
-ALLOWED_SLOWDOWN = 0.05
 LINK_BPS = 8e6
 GIVES_UP = ("merge.half", "peer.lost", "fault.seen")
 
@@ -62,7 +61,7 @@ def freeze_once(trial, many, span_s, number):
     rate, net, idle = ([span.total()[i] for span in (before, after)] for i in range(3))
     times = {rank: dropped_after(many, rank, clocks[rank]) for rank in others}
     known = [seconds for seconds in times.values() if seconds is not None]
-    trial.check(net[1] / net[0] > 1 - ALLOWED_SLOWDOWN,
+    trial.check(net[1] / net[0] > 1 - trial.options.slowdown and idle[1] <= trial.options.idle,
                 f"stop {number}: others {net[1] / net[0] - 1:+.1%} samples/s ({rate[1] / rate[0] - 1:+.1%} "
                 f"with its share of the cores), idle {idle[0]:.2%} -> {idle[1]:.2%}")
     dropped = ", ".join("never asked" if t is None else f"{t:.2f} s" for t in times.values())

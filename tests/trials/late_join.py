@@ -16,8 +16,10 @@ import pool
 import trial as trials
 
 MERGES = 5
-# Evaluations of single peers scatter by about a point on 1000 examples.
-TOLERANCE = 0.02
+# On 1000 examples, by a model that has just trained on 250 of its own; and in the mean of all joiners.
+TOLERANCE, MEAN_TOLERANCE = 0.03, 0.015
+# Loss on a shard never seen before: 2.3 with weights that know nothing, below 0.3 with the pool's.
+HALF_TRAINED = 0.8
 JOIN_S = 20
 
 
@@ -58,16 +60,17 @@ def judge_joiner(trial, many, rank, members, what):
     losses = [statistics.median(e["loss"] for e in many.events(member, "block.finished")[-20:])
               for member in members]
     good = (len(adopted) == 1 and blocks_before == 0 and acc >= low - TOLERANCE
-            and loss < 2 * max(losses) + 0.3)
-    return good, (f"{name} from {adopted[0]['from'] if adopted else 'nobody'} in {joined_s:.2f} s, loss of "
-                  f"its first block {loss:.3f} (pool {statistics.mean(losses):.3f}), "
-                  f"after {MERGES} merges {acc:.1%} (pool {low:.1%} to {high:.1%})")
+            and loss < HALF_TRAINED)
+    text = (f"{name} from {adopted[0]['from'] if adopted else 'nobody'} in {joined_s:.2f} s, loss of its "
+            f"first block {loss:.3f} (pool {statistics.mean(losses):.3f}), after {MERGES} merges {acc:.1%} "
+            f"(pool {low:.1%} to {high:.1%})")
+    return good, acc - low, text
 
 
 def begin(trial, size, members, seconds, relay, name):
     words = (*pool.DIGITS, "--model", "mlp:128", "--epochs", "1000000", "--schedule", "constant",
-             "--eval-every", "20", "--merge-every", "10", "--seed", trial.seed, "--time", f"{seconds:g}s",
-             "--start-with", members, "--split", "iid+noise:20%")
+             "--eval-every", "100", "--merge-every", "10", "--seed", trial.seed, "--time", f"{seconds:g}s",
+             "--start-with", members)
     many = pool.Pool(trial, size, *words, name=name, relay=relay).start(*range(members))
     many.wait_training(*range(members))
     time.sleep(1.5)
@@ -75,17 +78,20 @@ def begin(trial, size, members, seconds, relay, name):
 
 
 def many_joins(trial, options):
-    members, joins = (3, 3) if options.quick else (4, 20)
+    members, joins = (3, 2) if options.quick else (4, 20)
     many = begin(trial, members + joins, members, 3600, False, "joins")
-    good = []
+    good, behind = [], []
     for rank in range(members, members + joins):
         many.start(rank)
-        is_good, text = judge_joiner(trial, many, rank, range(members), "join")
+        is_good, difference, text = judge_joiner(trial, many, rank, range(members), "join")
         good.append(is_good)
+        behind.append(difference)
         if not is_good or options.quick or rank % 5 == 0:
             trial.say(f"         {text}")
-    trial.check(all(good), f"{sum(good)} of {joins} late joins took a whole model and were in the pool's "
-                           f"range within {MERGES} merges")
+    trial.check(all(good) and statistics.mean(behind) > -MEAN_TOLERANCE,
+                f"{sum(good)} of {joins} late joins took a whole model and were in the pool's range within "
+                f"{MERGES} merges: {100 * statistics.mean(behind):+.1f} points from the pool's worst in the "
+                f"mean, {100 * min(behind):+.1f} at worst")
     many.signal(signal.SIGTERM)
     many.wait_end(60)
     result = many.result()
@@ -97,7 +103,7 @@ def many_joins(trial, options):
 
 def dying_donors(trial, options):
     """The first gift to each joiner ends at its half; then the donor is dead, or lives on."""
-    members, joins = (4, 2) if options.quick else (6, 6)
+    members, joins = (4, 1) if options.quick else (6, 6)
     many = begin(trial, members + joins, members, 3600, True, "dying")
     killed, good = [], []
     for number, rank in enumerate(range(members, members + joins)):
@@ -114,7 +120,7 @@ def dying_donors(trial, options):
             many.kill(donor)
             killed.append(donor)
         left = [member for member in range(members) if member not in killed]
-        is_good, text = judge_joiner(trial, many, rank, left, how)
+        is_good, _, text = judge_joiner(trial, many, rank, left, how)
         another = many.events(rank, "state.adopted")[0]["from"] != pool.peer_name(donor) or how != "kill"
         lost = [e for e in many.events(rank, "fault.seen") if e["kind"] == "donor lost"]
         good.append(is_good and another and bool(lost) and rule is not None)

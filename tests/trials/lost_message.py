@@ -38,9 +38,9 @@ def finish(trial, many, what, undisturbed_s, rule):
 
 
 def one_lost(trial, options):
-    epochs = "300" if options.quick else "1000"
+    epochs = "100" if options.quick else "1000"
     kinds = KINDS[1:3] if options.quick else KINDS
-    breaks = BREAKS[2:] if options.quick else BREAKS
+    breaks = BREAKS[:1] if options.quick else BREAKS
     many = begin(trial, 3, "--epochs", epochs, name="nothing").start()
     undisturbed_s = finish(trial, many, "nothing", 60, None)
     for kind in kinds:

@@ -30,14 +30,15 @@ def merged_with(many, rank, name, since_ns):
 
 
 def restarts(trial, options):
-    times = 3 if options.quick else 10
+    times = 2 if options.quick else 10
     words = (*pool.ENDLESS, "--model", "mlp:64", "--merge-every", "20", "--time", "3600s")
     many = pool.Pool(trial, 4, *words, "--seed", trial.seed, name="restarts").start().wait_training()
     others = [rank for rank in range(4) if rank != RESTARTED]
     name, took, wrong = pool.peer_name(RESTARTED), [], []
     for number in range(1, times + 1):
         many.kill(RESTARTED)
-        time.sleep(random.Random(f"restart {trial.seed} {number}").choice((0.0, 0.1, 1.0, 3.0)))
+        pauses = (0.0, 0.1, 1.0) if options.quick else (0.0, 0.1, 1.0, 6.0)
+        time.sleep(random.Random(f"restart {trial.seed} {number}").choice(pauses))
         clocks = many.clocks(others)
         begin = time.monotonic()
         many.start(RESTARTED)
@@ -79,7 +80,7 @@ def is_connected(many, size):
 
 
 def start_together(trial, options):
-    times = 4 if options.quick else 50
+    times = 3 if options.quick else 50
     longest, good = 0.0, 0
     for number in range(times):
         draw = random.Random(f"start {trial.seed} {number}")
@@ -112,7 +113,7 @@ def start_together(trial, options):
 
 
 def first_one_last(trial, options):
-    wait_s = 7 if options.quick else 60
+    wait_s = 2 if options.quick else 60
     many = pool.Pool(trial, 3, *SHORT, name="late-first")
     many.start(1, 2)
     time.sleep(wait_s)

@@ -15,7 +15,6 @@ import trial as trials
 
 STATE_CHANGES = {"peer.lost", "peer.joined", "silent", "partner back"}  # events, kinds of faults
 ALLOWED_CHANGES = 4  # of one pair, as one of them sees it: lost, back, and once more for luck
-ALLOWED_SLOWDOWN = 0.05
 HEAL_BUDGET_S = 20
 DRIFT, FALL_BACK = 1.5, 1.25  # of the halves' means: at the end of the cut at least, afterwards at most
 
@@ -74,10 +73,12 @@ def work(trial, options):
     changes = {rank: bad[rank][1] / good[rank][1] - 1 for rank in everybody}
     merges = [sum(len([e for e in many.events(rank, "merge.applied", since_ns=clocks[rank])])
                   for rank in half) for half in halves]
-    trial.check(min(changes.values()) > -2 * ALLOWED_SLOWDOWN
-                and sum(changes.values()) / size > -ALLOWED_SLOWDOWN and min(merges) > 0,
+    idle = max(rates[2] for rates in bad.values())
+    trial.check(min(changes.values()) > -2 * options.slowdown and idle <= options.idle
+                and sum(changes.values()) / size > -options.slowdown and min(merges) > 0,
                 f"both halves train: samples/s {sum(changes.values()) / size:+.1%} (worst "
-                f"{min(changes.values()):+.1%}), {merges[0]} and {merges[1]} merges inside the halves")
+                f"{min(changes.values()):+.1%}), idle {idle:.2%} at most, {merges[0]} and {merges[1]} merges "
+                f"inside the halves")
     across = [(event["t_ns"] - clocks[rank]) * 1e-9 for rank in everybody
               for event in many.events(rank, "merge.applied", since_ns=clocks[rank])
               if (int(event["from"][1:]) in halves[0]) != (rank in halves[0])

@@ -17,7 +17,6 @@ SLOW = 3
 FACTOR = 10
 SLICE_S = 0.02  # of stopping and going on
 BANDWIDTH_BPS = 20e6
-ALLOWED_IDLE = 0.02
 
 
 class Brake:
@@ -81,7 +80,7 @@ def measure(trial, options, with_slow_one):
             started, answered, half, late = merges(many, others, clocks)
             text = (f"beside one {FACTOR}x slower, its link at {bps / 1e6:g} Mb/s" if with_slow_one
                     else "without a slow peer")
-            trial.check(share <= ALLOWED_IDLE,
+            trial.check(share <= options.idle,
                         f"{text}: others idle {share:.2%}, {net:,.0f} samples/s net of waiting for a core "
                         f"({rate:,.0f} with it); merges: {started} started, {answered} applied, {half} "
                         f"given up, {late} answers too late")
@@ -104,7 +103,7 @@ def work(trial, options):
         options.seconds = 2.5
     alone, _ = measure(trial, options, False)
     beside, _ = measure(trial, options, True)
-    trial.check(beside > alone - ALLOWED_IDLE,
+    trial.check(beside > alone - options.idle,
                 f"share of wall time in mini-batches: {alone:.1%} without the slow peer, {beside:.1%} with")
 
 

@@ -29,6 +29,9 @@ def parse(doc, seconds, seeds=1):
     if not options.hearsay:
         parser.error("name the hearsay binary, or set HEARSAY_BINARY")
     options.hearsay = os.path.abspath(options.hearsay)
+    # A short span on a busy machine tells little about speed, but all about standing still.
+    options.slowdown = 0.25 if options.quick else 0.05
+    options.idle = 0.05 if options.quick else 0.02
     if seconds is not None:
         options.is_default_seconds = options.seconds is None
         options.seconds = seconds if options.seconds is None else options.seconds

@@ -3,6 +3,7 @@
 #include "runtime/launch/collect.hpp"
 
 #include <csignal>
+#include <filesystem>
 
 #include "gossip/event.hpp"
 #include "kernels/core/digest.hpp"
@@ -91,6 +92,24 @@ struct Ran {
 };
 
 }  // namespace
+
+TEST_CASE("a result that stayed on another host is named with it", "[launch]") {
+  const Ran ran(small_config());
+  for (const char* peer : {"p01", "p02"}) std::filesystem::remove_all(ran.run.peer_dir(peer));
+  PoolEnding ending;
+  for (const char* peer : {"p01", "p02"}) {
+    PeerEnding each;
+    each.name = peer;
+    each.host = "beta.example";
+    if (std::string(peer) == "p02") each.how = "killed by SIGKILL";
+    ending.peers.push_back(each);
+  }
+  const PoolResult result = collect_pool(ran.run, ran.config, ending);
+  CHECK(result.lost == 2);
+  CHECK(result.peers[1].reason ==
+        "left its result on beta.example, which does not share " + ran.run.path());
+  CHECK(result.peers[2].reason == "killed by SIGKILL");
+}
 
 TEST_CASE("a pool's result comes out of its peers' files", "[launch]") {
   const Ran ran(small_config());

@@ -174,6 +174,30 @@ TEST_CASE("a stop signal to one supervisor stops its peer only", "[launch]") {
   CHECK(ending.peers[2].last->progress == 1.0);
 }
 
+TEST_CASE("a host that does not see the run makes it, and says so", "[launch]") {
+  TempDir elsewhere;
+  PostOffice office{2};
+  PostLink rank0(office, 0), rank1(office, 1);
+  HeldOutput output;
+  const auto peer = start_peer(1, output, {"steps=3"});
+  Follower follower(rank1, *peer, output, {[] { return 0; }, [] { return false; }});
+  const std::string run = elsewhere.file("runs/x");
+  rank0.send(1, relay::encode(relay::ToSupervisor(control::ToPeer(control::Start{run, {}}))));
+  std::string notice;
+  while (notice.empty()) {
+    follower.step();
+    for (const MpiLink::Message& message : rank0.receive()) {
+      const auto decoded = relay::decode_from_supervisor(message.text);
+      const auto* said = decoded ? std::get_if<control::FromPeer>(&*decoded) : nullptr;
+      if (said != nullptr && std::holds_alternative<control::Notice>(*said))
+        notice = std::get<control::Notice>(*said).text;
+    }
+  }
+  CHECK(notice.starts_with("p01 leaves its files on "));
+  CHECK(notice.ends_with("which does not see " + run + "; they do not count in the result"));
+  CHECK(std::filesystem::is_directory(run + "/peers/p01"));
+}
+
 TEST_CASE("held output comes to the run as soon as it has a directory", "[launch]") {
   TempDir folder;
   HeldOutput output;

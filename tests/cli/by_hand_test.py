@@ -274,6 +274,20 @@ class MembersTest(ByHandTest):
                          "^hearsay: --join: refused by .*: the pool is full: all 4 places are taken")
         self.stop_all([*pool.values(), *late])
 
+    def test_two_that_are_promised_one_place_end_up_in_two(self):
+        pool = self.begin_with(4, 2)
+        # Each with a run folder of its own, as on hosts that share no files.
+        late = [self.join_at(member, "--run", f"host{member}") for member in (0, 1)]
+
+        def places():
+            found = [[line.split()[0] for line in self.said(process).splitlines() if "  late  ->  " in line]
+                     for process in late]
+            return {names[-1] for names in found if names}
+        self.wait_until(lambda: places() == {"p02", "p03"}, "two places", 40)
+        self.wait_until(lambda: all(self.merged(0, peer) and self.merged(1, peer) for peer in (2, 3)),
+                        "all merge", 30)
+        self.stop_all([*pool.values(), *late])
+
     def test_a_killed_peer_comes_back_to_its_place_by_any_member(self):
         pool = self.begin_with(3, 3)
         taken = self.hearsay("train", "--join", self.endpoint(0)["address"], "--name", "p01")

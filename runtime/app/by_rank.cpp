@@ -136,12 +136,18 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   plan.attempt = launcher.attempt;
   plan.tick = [&](const std::string& line) { return words.tick(line); };
   plan.is_there = [](const Endpoint& address) { return answers(address); };
-  const auto place = meet_by_files(*run, plan, peer.announced());
+  auto place = meet_by_files(*run, plan, peer.announced());
   if (!place) return 128 + stop_signal();
   say(config, gossip::peer_name(self) + " of " + std::to_string(config.peers) + " under " +
                   launcher.name + "  " + peer.announced().text() + (place->late ? "  late" : "") +
                   "  ->  " + run->path());
-  return train_unwatched(peer, *run, self, *place, facts, metrics);
+  place->admission.config = config_json(settings).dump();
+  place->admission.run = std::filesystem::absolute(run->path()).string();
+  const int code = train_unwatched(peer, *run, self, *place, facts, metrics);
+  if (peer.displaced())
+    throw UsageError(gossip::peer_name(self) + ": " + *peer.displaced() +
+                     "; is the job running twice?");
+  return code;
 }
 
 }  // namespace hearsay::runtime

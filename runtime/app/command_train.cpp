@@ -4,11 +4,13 @@
 // size, and peers find each other by files; otherwise a person has started it, as the first peer
 // (--listen) or to join one (--join).
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <optional>
+#include <thread>
 
 #include <poll.h>
 
@@ -32,6 +34,8 @@ namespace {
 
 using kernels::ExitCode;
 using kernels::UsageError;
+
+constexpr std::chrono::milliseconds kLetRank0Speak{1500};
 
 std::uint64_t variable_as_count(const char* name) {
   const char* const text = std::getenv(name);
@@ -67,7 +71,10 @@ void obey(ControlChannel& channel, LiveOrders& orders) {
   channel.flush();
   if (channel.closed() && !orders.stop) orders.stop = "its watcher died";
   // The pool goes on without it, so not "interrupted": that is said of whole pools.
-  if (stop_signal() != 0 && !orders.stop) orders.stop = "told to leave";
+  if (stop_signal() != 0 && !orders.stop) {
+    orders.stop = "told to leave";
+    orders.leaves = true;
+  }
 }
 
 int exit_code_of(const PeerResult& result) {
@@ -106,7 +113,7 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
     channel.send(control::encode(control::FromPeer(control::Notice{text})));
   };
   outside.checkpoint_asked = take_checkpoint_request;
-  const RunDir run = RunDir::open(start->run);
+  const RunDir run = RunDir::open_or_create(start->run);
   const PeerResult result = peer.run(
       run, place, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
       version_number(), outside);
@@ -129,9 +136,11 @@ std::optional<ControlChannel> inherited_channel() {
   return ControlChannel(fd);
 }
 
-}  // namespace
+bool is_mpi(const Launcher& launcher) {
+  return launcher.name == "openmpi" || launcher.name == "pmix";
+}
 
-int command_train(const std::vector<std::string>& args) {
+int train(const std::vector<std::string>& args, const Launcher& launcher) {
   const CommandSyntax& syntax = train_syntax();
   const Arguments arguments = parse_arguments(syntax, args);
   if (const auto help = help_text(syntax, arguments)) {
@@ -145,22 +154,43 @@ int command_train(const std::vector<std::string>& args) {
     build_pool_plan(config);
   });
   std::signal(SIGPIPE, SIG_IGN);
-  const Launcher launcher = detect_launcher(process_environment());
   if (auto channel = inherited_channel()) {
     catch_stop_signals();
     catch_checkpoint_signal();
     catch_watcher_death();
     return run_watched(std::move(config), std::move(*channel), launcher.name);
   }
+  const bool unsupervised = arguments.is_on("no-supervisor");
+  if (unsupervised && !is_mpi(launcher))
+    throw UsageError("--no-supervisor: there is a supervisor under mpirun only; leave it out");
   if (config.join || launcher.name == "single") return train_by_hand(config, settings);
-  if (launcher.name == "openmpi" || launcher.name == "pmix")
-    return supervise_under_mpi(args, settings, config);
+  if (is_mpi(launcher) && !unsupervised) return supervise_under_mpi(args, settings, config);
+  if (unsupervised && launcher.rank == 0) {
+    std::cerr << "hearsay: warning: --no-supervisor: mpirun ends the whole job when one peer dies"
+              << std::endl;
+  }
   if (launcher.name == "hearsay" && config.run_dir.empty()) {
     throw UsageError(
         "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, "
         "give all peers the same --run DIR, or use hearsay launch -n N");
   }
   return train_by_rank(settings, launcher);
+}
+
+}  // namespace
+
+// Ranks of an MPI job have the same words, hence the same fault: rank 0 says it, and by then mpirun
+// has ended the others, unless it is their own.
+int command_train(const std::vector<std::string>& args) {
+  const Launcher launcher = detect_launcher(process_environment());
+  const bool is_follower = is_mpi(launcher) && launcher.rank.value_or(0) > 0 &&
+                           std::getenv("HEARSAY_CONTROL_FD") == nullptr;
+  try {
+    return train(args, launcher);
+  } catch (const kernels::Fault&) {
+    if (is_follower) std::this_thread::sleep_for(kLetRank0Speak);
+    throw;
+  }
 }
 
 }  // namespace hearsay::runtime

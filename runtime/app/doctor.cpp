@@ -336,6 +336,10 @@ Finding examine_launcher(const Environment& environment) {
     text += ": no launcher's variables are set";
   } else {
     text += " (" + joined(launcher.used, ", ") + ")";
+    const bool has_mpi = launcher.name == "openmpi" || launcher.name == "pmix";
+    if (launcher.name != "hearsay")
+      text += has_mpi ? ": each rank supervises its peer" : ": peers find each other by files";
+    if (launcher.several_hosts) text += "; on several hosts, so peers listen beyond loopback";
   }
   if (!launcher.others.empty()) {
     text += "; traces of " + joined(launcher.others, ", ") +
@@ -343,6 +347,9 @@ Finding examine_launcher(const Environment& environment) {
   }
   Json facts{{"name", launcher.name}, {"used", launcher.used}, {"others", launcher.others}};
   facts["rank"] = launcher.rank ? Json(*launcher.rank) : Json(nullptr);
+  facts["job"] = launcher.job;
+  facts["attempt"] = launcher.attempt;
+  facts["several_hosts"] = launcher.several_hosts;
   facts["size"] = launcher.size ? Json(*launcher.size) : Json(nullptr);
   return {"launcher", true, text, facts};
 }

@@ -9,6 +9,35 @@
 
 using namespace hearsay::runtime;
 
+TEST_CASE("what a launcher says of its job is read", "[app]") {
+  const Environment torchrun{{"RANK", "1"},
+                             {"WORLD_SIZE", "4"},
+                             {"LOCAL_WORLD_SIZE", "2"},
+                             {"TORCHELASTIC_RUN_ID", "none"},
+                             {"MASTER_PORT", "29500"},
+                             {"TORCHELASTIC_RESTART_COUNT", "3"}};
+  CHECK(detect_launcher(torchrun).job == "29500");
+  CHECK(detect_launcher(torchrun).attempt == 3);
+  CHECK(detect_launcher(torchrun).several_hosts);
+  Environment named = torchrun;
+  named["TORCHELASTIC_RUN_ID"] = "mine";
+  named["LOCAL_WORLD_SIZE"] = "4";
+  CHECK(detect_launcher(named).job == "mine");
+  CHECK_FALSE(detect_launcher(named).several_hosts);
+  Environment slurm{{"SLURM_PROCID", "0"},  {"SLURM_NTASKS", "2"}, {"SLURM_JOB_ID", "47"},
+                    {"SLURM_STEP_ID", "1"}, {"SLURM_NNODES", "2"}, {"SLURM_RESTART_COUNT", "1"}};
+  CHECK(detect_launcher(slurm).job == "47.1");
+  CHECK(detect_launcher(slurm).attempt == 1);
+  CHECK(detect_launcher(slurm).several_hosts);
+  slurm["SLURM_STEP_NUM_NODES"] = "1";  // of the allocation's two
+  CHECK_FALSE(detect_launcher(slurm).several_hosts);
+  const Environment openmpi{{"OMPI_COMM_WORLD_RANK", "0"},
+                            {"OMPI_COMM_WORLD_SIZE", "4"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  CHECK(detect_launcher(openmpi).several_hosts);
+  CHECK(detect_launcher({}).job.empty());
+}
+
 TEST_CASE("launchers are detected in the documented order", "[app]") {
   Environment environment;
   CHECK(detect_launcher(environment).name == "single");

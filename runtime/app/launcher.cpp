@@ -49,6 +49,7 @@ void describe_job(const Environment& environment, Launcher& launcher) {
   const auto count = [&](std::string_view name) { return as_count(variable(environment, name)); };
   std::optional<std::uint64_t> here;  // processes of the job on this host
   if (launcher.name == "openmpi") {
+    launcher.job = text("PMIX_NAMESPACE");
     here = count("OMPI_COMM_WORLD_LOCAL_SIZE");
   } else if (launcher.name == "slurm") {
     launcher.job = text("SLURM_JOB_ID");

@@ -58,7 +58,10 @@ void PoolView::update(const std::vector<PeerView>& peers) {
 
 void PoolView::notice(const std::string& text) {
   const std::string line = "[" + clock_text(options_.seconds()) + "] " + printable(text);
-  if (options_.mode == Mode::plain) write_all(line + "\n");
+  if (options_.mode == Mode::plain) {
+    if (said_++ < kMostPending) write_all(line + "\n");
+    unsaid_ = said_ > kMostPending ? said_ - kMostPending : 0;
+  }
   if (options_.mode != Mode::terminal) return;
   if (pending_.size() < kMostPending) {
     pending_.push_back(line);
@@ -70,6 +73,9 @@ void PoolView::notice(const std::string& text) {
 
 void PoolView::print_line() {
   const double now_s = options_.seconds(), left_s = seconds_left(peers_);
+  if (unsaid_ > 0)
+    write_all("[" + clock_text(now_s) + "] and " + std::to_string(unsaid_) + " more notices\n");
+  said_ = unsaid_ = 0;
   next_line_s_ = now_s + kInterval_s;
   std::string line =
       "[" + clock_text(now_s) + "] " + progress_line(numbers_of(peers_, now_), options_.utf8);

@@ -38,7 +38,8 @@ class PoolView final : public PoolDisplay {
 
  private:
   static constexpr double kFirstLine_s = 2.0, kInterval_s = 10.0;  // of plain mode
-  static constexpr std::size_t kMostPending = 100;  // notices, while the terminal takes nothing
+  // Notices, while the terminal takes nothing; in plain mode, between two lines of progress.
+  static constexpr std::size_t kMostPending = 100;
   void print_line();
   void redraw();
   int lines_up(int columns, int rows) const;
@@ -49,9 +50,9 @@ class PoolView final : public PoolDisplay {
   std::vector<PeerView> peers_;
   std::vector<LossHistory> losses_;
   double next_line_s_ = kFirstLine_s;
-  std::vector<std::string> pending_;  // notices not yet on the terminal
-  std::size_t unsaid_ = 0;            // beyond kMostPending
-  std::vector<int> drawn_;            // columns of each line of the table on the screen
+  std::vector<std::string> pending_;   // notices not yet on the terminal
+  std::size_t said_ = 0, unsaid_ = 0;  // in plain mode; beyond kMostPending
+  std::vector<int> drawn_;             // columns of each line of the table on the screen
 };
 
 }  // namespace hearsay::runtime

@@ -60,6 +60,22 @@ TEST_CASE("plain mode says a line after 2 s, every 10 s, and every change", "[ap
   CHECK(pipe.read().starts_with("[00:00:12] 2/2 peers"));
 }
 
+TEST_CASE("plain mode counts what it cannot say", "[app]") {
+  Pipe pipe;
+  double now = 3.0;
+  PoolView view({PoolView::Mode::plain, true, pipe.ends[1], [&] { return now; }});
+  view.update(two_peers());
+  pipe.read();
+  for (int i = 0; i < 1000; ++i) view.notice("p" + std::to_string(i) + " lost");
+  const std::string said = pipe.read();
+  CHECK(std::count(said.begin(), said.end(), '\n') == 100);
+  now = 13.0;
+  view.update(two_peers());
+  CHECK(pipe.read().starts_with("[00:00:13] and 900 more notices\n[00:00:13] 2/2 peers"));
+  view.notice("p00 lost");
+  CHECK(pipe.read() == "[00:00:13] p00 lost\n");
+}
+
 TEST_CASE("silent mode says nothing at all", "[app]") {
   Pipe pipe;
   PoolView view({PoolView::Mode::silent, true, pipe.ends[1], [] { return 100.0; }});

@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSayWaiting = 10s;
+constexpr auto kSayWaiting = 60s;
 constexpr auto kProgressInterval = 10s;
 // For another peer's result, after the own end: while its process is there, or may be.
 constexpr auto kWaitForTheLiving = 20s, kWaitForTheUnseen = 5s;
@@ -41,7 +41,10 @@ LivePeer::Outside outside_of(const RunConfig& config, PeerId self) {
     const std::chrono::duration<double> ran = std::chrono::steady_clock::now() - start;
     if (config.time_s && ran.count() >= *config.time_s) orders.stop = "time";
     // The others go on, so not "interrupted": that is said of whole pools.
-    if (stop_signal() != 0) orders.stop = "told to leave";
+    if (stop_signal() != 0) {
+      orders.stop = "told to leave";
+      orders.leaves = true;
+    }
   };
   outside.status = [&config, self,
                     last = std::chrono::steady_clock::time_point{}](const PeerStatus& s) mutable {
@@ -173,11 +176,10 @@ int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPl
     say_progress(status);
   };
   const auto begin = Clock::now();
-  const PeerResult result = peer.run(run, place, header_event(run, config, facts, self),
-                                     version_number(), outside);
+  const PeerResult result =
+      peer.run(run, place, header_event(run, config, facts, self), version_number(), outside);
   const std::chrono::duration<double> wall = Clock::now() - begin;
-  if (peer.displaced())
-    throw UsageError("--name: " + result.name + ": " + result.reason + "; take another place");
+  if (peer.displaced()) return static_cast<int>(ExitCode::usage);
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";
   const int own = stop_signal() != 0
                       ? 128 + stop_signal()

@@ -15,7 +15,7 @@ namespace hearsay::runtime {
 
 void say(const RunConfig& config, const std::string& line);  // on stderr, unless --quiet
 
-// Says once in a while, and at every change, what is being waited for; a signal ends the waiting.
+// Says at every change, and once a minute, what is being waited for; a signal ends the waiting.
 class WaitingWords {
  public:
   explicit WaitingWords(const RunConfig& config) : config_(config) {}
@@ -32,8 +32,9 @@ void refuse_watched_options(const RunConfig& config, const std::string& instead)
 // Throws UsageError for an address beyond loopback without --insecure.
 void refuse_open_address(const RunConfig& config, const Endpoint& listen);
 
-// Trains to the end; the exit code. The last peer to stop writes the pool's result, and has the
-// pool's verdict; whoever is dead, or frozen, is not waited for.
+// Trains to the end; the exit code. When the peer has been displaced, it has left the pool's files
+// alone, and what follows is the caller's business. The last peer to stop writes the pool's result,
+// and has the pool's verdict; whoever is dead, or frozen, is not waited for.
 int train_unwatched(LivePeer& peer, const RunDir& run, kernels::PeerId self, const PeerPlace& place,
                     const RunFacts& facts, ServedPeer& metrics);
 

@@ -21,6 +21,7 @@ constexpr Time kTellStatus = 250ms;
 // After a stop a peer answers what is on its way; then it says goodbye to those who still train,
 // and if even that does not end it (an answer that does not come), it is ended as it stands.
 constexpr Time kGoodbyeAfter = 2s, kGiveUpAfter = 4s;
+constexpr Time kLeaveTick = 100ms;       // a peer that leaves alone says goodbye as soon as it may
 constexpr double kLossSmoothing = 0.05;  // as in the simulation
 
 }  // namespace
@@ -180,7 +181,9 @@ void LiveHost::look_outside() {
 void LiveHost::obey_stop() {
   if (stops_ == 0) stop_asked_at_ = clock();
   const Time waited = clock() - stop_asked_at_;
-  if (stops_ == 0 || (stops_ == 1 && waited >= kGoodbyeAfter)) {
+  const bool again =
+      orders_.leaves ? waited >= stops_ * kLeaveTick : stops_ == 1 && waited >= kGoodbyeAfter;
+  if (stops_ == 0 || again) {
     ++stops_;
     turn(gossip::input::Stop{*orders_.stop});
   }

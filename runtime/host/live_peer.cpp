@@ -89,14 +89,15 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& place, const gossip
   EventWriter writer(folder);
   writer.write_header(header);
   Hello hello;
-  hello.run = run.name();
+  hello.run = place.pool.empty() ? run.name() : place.pool;
   hello.peer = self_;
   hello.peers = config_.peers;
   hello.layout = work_.layout();
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
-  transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0);
+  transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
+                    place.admission);
 
   const double cpu_before = cpu_seconds();
   LiveOutcome outcome;
@@ -148,7 +149,10 @@ LiveOutcome LivePeer::train(EventSink& log,
   };
   hooks.poll = [&](LiveOrders& orders) {
     if (outside.poll) outside.poll(orders);
-    if (auto why = displaced(); why && !orders.stop) orders.stop = std::move(*why);
+    if (auto why = displaced(); why && !orders.stop) {
+      orders.stop = std::move(*why);
+      orders.leaves = true;
+    }
     if (!outside.checkpoint_asked || !outside.checkpoint_asked()) return;
     LiveOutcome so_far;
     so_far.alive = true;

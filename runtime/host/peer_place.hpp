@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/net/hello.hpp"
+#include "runtime/net/join_text.hpp"
 
 namespace hearsay::runtime {
 
@@ -17,6 +17,8 @@ struct PeerPlace {
   std::vector<bool> at_start;     // [peer] who is there when the pool begins; empty = all
   std::vector<BookEntry> book;    // the others' addresses, as far as known
   std::string session;            // of the job that it belongs to; empty where nobody asks
+  std::string pool;               // name of the run for its peers; empty: that of the folder
+  Admission admission;            // for those who join by hand; empty: nobody does
 };
 
 }  // namespace hearsay::runtime

@@ -208,7 +208,10 @@ TEST_CASE("peers' reasons decide: interrupted, stuck, time, diverged", "[host]")
   Pool pool;
   PoolResult result = summary(pool, pool.ended());
   result.peers[1].reason = "interrupted";
-  CHECK(judged(quorum(1), result).exit_code == 130);
+  CHECK(judged(quorum(1), result).verdict == "ok");  // one of them, not the pool
+  PoolResult all = result;
+  for (auto& peer : all.peers) peer.reason = "interrupted";
+  CHECK(judged(quorum(1), all).exit_code == 130);
   for (const bool alive : {true, false}) {
     result.peers[1].alive = alive;
     result.peers[1].reason = "stuck";

@@ -13,6 +13,7 @@
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/host/thread_lane.hpp"
+#include "runtime/launch/endpoint_file.hpp"
 #include "runtime/train/evaluate.hpp"
 
 namespace hearsay::runtime {
@@ -61,6 +62,8 @@ Left read_peer(const RunDir& run, const std::string& name, const PeerEnding* end
                const kernels::Layout& layout) {
   Left left;
   std::string why = "left no result";
+  if (ending != nullptr && !ending->how && !ending->host.empty() && ending->host != host_name())
+    why = "left its result on " + ending->host + ", which does not share " + run.path();
   try {
     if (auto result = read_peer_result(run, name)) {
       left.result = std::move(*result);

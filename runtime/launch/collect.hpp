@@ -22,6 +22,7 @@ struct PeerEnding {
   std::string name;                // "p03"
   std::optional<std::string> how;  // set: it did not end well ("killed by SIGKILL"), hence is lost
   std::optional<PeerStatus> last;  // its newest numbers, for a peer that left no result of its own
+  std::string host{};              // where it ran
 };
 
 struct PoolEnding {

@@ -45,7 +45,8 @@ std::vector<std::string> all_lines() {
           relay::encode(relay::FromSupervisor(relay::Exit{{"exit code 3", 3, 0}, 1.5, "why"})),
           relay::encode(relay::FromSupervisor(relay::Cpu{2.5})),
           relay::encode(relay::ToSupervisor(relay::Signal{9})),
-          relay::encode(relay::ToSupervisor(relay::Verdict{3}))};
+          relay::encode(relay::ToSupervisor(relay::Verdict{3})),
+          relay::encode(relay::ToSupervisor(relay::StartAgain{}))};
 }
 
 void decode_everywhere(std::string_view text) {
@@ -116,6 +117,7 @@ TEST_CASE("supervisors understand each other and pass on what peers say", "[laun
   CHECK(std::get<relay::Cpu>(*relay::decode_from_supervisor(lines[10])).cpu_s == 2.5);
   CHECK(std::get<relay::Signal>(*relay::decode_to_supervisor(lines[11])).number == 9);
   CHECK(std::get<relay::Verdict>(*relay::decode_to_supervisor(lines[12])).code == 3);
+  CHECK(std::holds_alternative<relay::StartAgain>(*relay::decode_to_supervisor(lines[13])));
   const auto status = std::get<control::FromPeer>(*relay::decode_from_supervisor(lines[1]));
   CHECK(std::get<PeerStatus>(status).samples == 1234567890123);
   CHECK_FALSE(relay::decode_to_supervisor(R"({"do":"signal","number":1000000})"));

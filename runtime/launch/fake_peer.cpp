@@ -2,7 +2,8 @@
 // A peer process that trains nothing, for tests of watchers: says what peers say, obeys what
 // watchers order, and misbehaves as its arguments tell it.
 //   usage-error=ID   prints an error and exits 2 before it is ready
-//   dies=ID          exits 3 in the middle
+//   dies=ID          exits 3 in the middle, in every start
+//   dies-once=ID     exits 3 in the middle of its first start
 //   hangs=ID         when it has finished, never ends and obeys nobody
 //   deaf=ID          obeys no stop
 //   steps=N          of 10 ms each; 50 unless said
@@ -28,7 +29,7 @@ using namespace std::chrono_literals;
 
 struct Behaviour {
   int id = std::atoi(std::getenv("HEARSAY_PEER"));
-  int usage_error = -1, dies = -1, hangs = -1, deaf = -1, steps = 50;
+  int usage_error = -1, dies = -1, dies_once = -1, hangs = -1, deaf = -1, steps = 50;
 
   Behaviour(int count, char** words) {
     for (int i = 1; i < count; ++i) {
@@ -36,6 +37,7 @@ struct Behaviour {
       const int value = std::atoi(word.substr(word.find('=') + 1).c_str());
       if (key == "usage-error") usage_error = value;
       if (key == "dies") dies = value;
+      if (key == "dies-once") dies_once = value;
       if (key == "hangs") hangs = value;
       if (key == "deaf") deaf = value;
       if (key == "steps") steps = value;
@@ -56,7 +58,9 @@ class FakePeer {
     PeerStatus status;
     status.state = PeerStatus::State::training;
     for (int step = 0; step < behaviour_.steps && !stop_ && !channel_.closed(); ++step) {
-      if (behaviour_.dies == behaviour_.id && step == behaviour_.steps / 2) return 3;
+      const bool dies = behaviour_.dies == behaviour_.id ||
+                        (behaviour_.dies_once == behaviour_.id && incarnation_ == 0);
+      if (dies && step == behaviour_.steps / 2) return 3;
       std::this_thread::sleep_for(10ms * factor_);
       status.clock_s += 0.01 * factor_;
       status.progress = (step + 1.0) / behaviour_.steps;
@@ -79,8 +83,9 @@ class FakePeer {
     channel_.send(control::encode(message));
     channel_.flush();
   }
+  std::string folder() const { return run_ + "/peers/p0" + std::to_string(behaviour_.id); }
   void log(const std::string& event) const {
-    std::ofstream(run_ + "/peers/p0" + std::to_string(behaviour_.id) + "/events.jsonl")
+    std::ofstream(folder() + "/events.jsonl")
         << "{\"ev\":\"" << event << "\",\"t_ns\":1500000000}\n{\"ev\":\"torn";
   }
   void hear(std::chrono::milliseconds patience) {
@@ -92,6 +97,9 @@ class FakePeer {
       if (const auto* start = std::get_if<control::Start>(&*order)) {
         started_ = true;
         run_ = start->run;
+        incarnation_ = start->incarnation;
+        std::ofstream(folder() + "/starts", std::ios::app)
+            << start->incarnation << (start->late ? " late" : "") << "\n";
       } else if (const auto* stop = std::get_if<control::Stop>(&*order)) {
         if (behaviour_.deaf != behaviour_.id) stop_ = stop->reason;
       } else if (const auto* evaluate = std::get_if<control::Evaluate>(&*order)) {
@@ -109,6 +117,7 @@ class FakePeer {
   ControlChannel& channel_;
   bool started_ = false;
   std::string run_;
+  std::uint64_t incarnation_ = 0;
   std::optional<std::string> stop_;
   int factor_ = 1;
   std::uint64_t evaluation_ = 0;  // newest round asked for

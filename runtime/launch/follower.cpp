@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/launch/follower.hpp"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <utility>
 
@@ -56,12 +58,20 @@ void Follower::hear_peer() {
 void Follower::obey(const relay::ToSupervisor& order) {
   if (const auto* signal = std::get_if<relay::Signal>(&order)) {
     peer_.signal(signal->number);
+  } else if (std::holds_alternative<relay::StartAgain>(order)) {
+    start_again();
   } else if (const auto* verdict = std::get_if<relay::Verdict>(&order)) {
     verdict_ = verdict->code;
   } else if (const auto* to_peer = std::get_if<control::ToPeer>(&order)) {
     if (const auto* start = std::get_if<control::Start>(to_peer)) {
       try {
-        const RunDir run = RunDir::open(start->run);
+        const bool is_elsewhere = ::access(start->run.c_str(), F_OK) != 0;
+        const RunDir run = RunDir::open_or_create(start->run);
+        if (is_elsewhere) {
+          tell(control::FromPeer(control::Notice{
+              peer_.name() + " leaves its files on " + peer_.host() + ", which does not see " +
+              start->run + "; they do not count in the result"}));
+        }
         run.prepare_peer_dir(peer_.name());
         output_.keep_in(run.peer_stderr(peer_.name()));
       } catch (const kernels::Fault&) {  // the peer meets the same obstacle and says so
@@ -69,6 +79,17 @@ void Follower::obey(const relay::ToSupervisor& order) {
     }
     peer_.send(*to_peer);
   }
+}
+
+void Follower::start_again() {
+  try {
+    peer_.start_again();
+  } catch (const kernels::UsageError& error) {
+    tell(relay::Exit{{error.what(), static_cast<int>(error.code()), 0}, 0.0, error.what()});
+    return;
+  }
+  told_exit_ = false;
+  tell(relay::Hello{peer_.host(), peer_.pid()});
 }
 
 void Follower::heed_signals() {

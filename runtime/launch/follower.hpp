@@ -36,6 +36,7 @@ class Follower {
   void hear_peer();
   void obey(const relay::ToSupervisor& order);
   void heed_signals();
+  void start_again();
 
   MpiLink& link_;
   WatchedPeer& peer_;

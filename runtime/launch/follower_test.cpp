@@ -129,6 +129,25 @@ TEST_CASE("rank 0 watches the children of other ranks", "[launch]") {
   CHECK(std::filesystem::exists(job.run.peer_stderr("p01")));
 }
 
+TEST_CASE("a child of another rank that dies is started again by its supervisor", "[launch]") {
+  Job job({"dies-once=2", "steps=150"});
+  NullDisplay display;
+  RunConfig config = config_of();
+  config.restarts = 1;
+  PoolWatch watch(config, job.watched(), display, [] { return 0; });
+  REQUIRE_FALSE(watch.gather());
+  const int before = job.peers[2]->pid();
+  job.run.prepare_peer_dir("p00");
+  const PoolEnding ending = watch.watch(job.run.path());
+  const int after = job.peers[2]->pid();
+  job.end(0);
+  CHECK(before != after);
+  CHECK_FALSE(ending.peers[2].how);
+  REQUIRE(watch.deaths().size() == 1);
+  CHECK(watch.deaths()[0].how == "exit code 3; started again (1 of 1)");
+  CHECK(read_text(job.run.peer_dir("p02") + "/starts") == "0\n1 late\n");
+}
+
 TEST_CASE("a peer of another rank that cannot start says why on rank 0", "[launch]") {
   Job job({"usage-error=2"});
   NullDisplay display;

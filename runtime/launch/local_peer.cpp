@@ -125,19 +125,31 @@ void kill_local_peers() noexcept {
   }
 }
 
-LocalPeer::LocalPeer(std::string name, const ChildCommand& command)
-    : name_(std::move(name)), output_path_(command.output_path) {
+LocalPeer::LocalPeer(std::string name, ChildCommand command)
+    : name_(std::move(name)), command_(std::move(command)) {
+  spawn();
+}
+
+void LocalPeer::start_again() {
+  if (!exit_) return;
+  if (pidfd_ >= 0) close(std::exchange(pidfd_, -1));
+  spawn();
+  exit_.reset();
+}
+
+void LocalPeer::spawn() {
   std::array<int, 2> pair{}, report{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
     fail("starting " + name_, errno);
   channel_ = std::make_unique<ControlChannel>(pair[0]);
-  const int output = open(output_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int output =
+      open(command_.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   // Both ends above the descriptors that the child rearranges.
   const int theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, 10);
   close(pair[1]);
   if (output < 0 || theirs < 0 || pipe2(report.data(), O_CLOEXEC) != 0)
-    fail("starting " + name_ + ": " + output_path_, errno);
-  std::vector<std::string> words = command.words, environment = child_environment(command);
+    fail("starting " + name_ + ": " + command_.output_path, errno);
+  std::vector<std::string> words = command_.words, environment = child_environment(command_);
   const std::vector<char*> word_pointers = pointers(words);
   const std::vector<char*> environment_pointers = pointers(environment);
   const pid_t parent = getpid();
@@ -192,13 +204,13 @@ void LocalPeer::reap() {
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
-  cpu_s_ = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  cpu_s_ += seconds(usage.ru_utime) + seconds(usage.ru_stime);
   exit_ = exit_from_status(status);
   frozen_.reset();
 }
 
 std::string LocalPeer::last_stderr_line() const {
-  std::ifstream file(output_path_, std::ios::binary | std::ios::ate);
+  std::ifstream file(command_.output_path, std::ios::binary | std::ios::ate);
   if (!file) return {};
   const std::streamoff size = file.tellg();
   file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
@@ -231,7 +243,7 @@ double LocalPeer::cpu_s() const {
   for (int i = 0; i < 11; ++i) fields >> skipped;
   double user = 0.0, system = 0.0;
   fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return cpu_s_ + (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 void LocalPeer::add_descriptors(std::vector<pollfd>& descriptors) const {

@@ -26,7 +26,7 @@ struct ChildCommand {
 class LocalPeer final : public WatchedPeer {
  public:
   // Starts it. Throws UsageError when that fails, also when the program cannot be executed.
-  LocalPeer(std::string name, const ChildCommand& command);
+  LocalPeer(std::string name, ChildCommand command);
   ~LocalPeer() override;
   LocalPeer(const LocalPeer&) = delete;
   LocalPeer& operator=(const LocalPeer&) = delete;
@@ -40,18 +40,21 @@ class LocalPeer final : public WatchedPeer {
   std::string last_stderr_line() const override;
   void send(const control::ToPeer& order) override;
   void signal(int number) override;
+  void start_again() override;
   void add_descriptors(std::vector<pollfd>& descriptors) const override;
 
  private:
+  void spawn();
   void reap();
 
-  std::string name_, output_path_;
+  std::string name_;
+  ChildCommand command_;
   int pid_ = -1;
   int pidfd_ = -1;  // readable once the process has ended
   std::unique_ptr<ControlChannel> channel_;
   std::optional<PeerExit> exit_;
   std::optional<ThawGuard> frozen_;  // while SIGSTOP holds it
-  double cpu_s_ = 0.0;               // once it has ended
+  double cpu_s_ = 0.0;               // of those that have ended
 };
 
 // SIGKILL to every LocalPeer of this process. A signal handler may call it.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/launch/root_cause.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -20,6 +21,7 @@ constexpr auto kSayWaiting = 5s;
 constexpr auto kIdleLook = 1s;
 constexpr double kIdleShare = 0.05;  // of a processor, below which a peer counts as idle
 constexpr auto kEndBudget = 3s;      // from SIGTERM to SIGKILL when a start failed
+constexpr auto kRestartMost = 10s;
 constexpr double kTargetCheckEpochs = 0.25;
 
 gossip::Time run_clock(double seconds) {
@@ -70,6 +72,7 @@ void PoolWatch::take_messages(Watched& peer) {
     peer.heard_at = Clock::now();
     if (const auto* ready = std::get_if<control::Ready>(&message)) {
       peer.address = ready->address;
+      if (peer.waits_for_start) let_begin(peer);
     } else if (const auto* status = std::get_if<PeerStatus>(&message)) {
       peer.view.status = *status;
       const auto began = Clock::now() - std::chrono::duration_cast<Clock::duration>(
@@ -94,6 +97,7 @@ void PoolWatch::see_exit(Watched& peer) {
   const PeerExit& exit = *peer.process->exit();
   const bool told_to = exit.code == 128 + SIGINT || exit.code == 128 + SIGTERM;
   const bool well = exit.signal == 0 && (peer.told_end || exit.code == 0 || told_to);
+  if (peer.waits_for_start && stopped_at_) return;  // stopped before it was back: still lost
   if (well) {
     if (peer.view.ended.empty()) peer.view.ended = told_to ? "interrupted" : "ended";
     if (peer.view.status.state != State::lost) peer.view.status.state = State::ended;
@@ -103,8 +107,72 @@ void PoolWatch::see_exit(Watched& peer) {
   peer.view.ended = peer.disobedient ? "did not stop, " + exit.text : exit.text;
   deaths_.push_back({wall_s(), peer.view.name, peer.process->host(), peer.view.ended});
   if (!started_) return;  // gather() says it
+  if (may_start_again(peer)) {
+    peer.restart_at =
+        Clock::now() +
+        std::min<Clock::duration>(patience_.restart * (1u << std::min(peer.starts_again, 8u)),
+                                  kRestartMost);
+    return;
+  }
   display_.notice(peer.view.name + " " + peer.view.ended + "; " + std::to_string(live()) +
                   " go on");
+}
+
+bool PoolWatch::others_run(const Watched& peer) const {
+  return std::any_of(peers_.begin(), peers_.end(), [&](const Watched& other) {
+    return &other != &peer && !other.process->exit() && !other.told_end;
+  });
+}
+
+// Not into a pool that is ending, or in which all others have finished.
+bool PoolWatch::may_start_again(const Watched& peer) const {
+  if (peer.starts_again >= config_.restarts || stopped_at_) return false;
+  const bool someone_finished = std::any_of(peers_.begin(), peers_.end(),
+                                            [](const Watched& other) { return other.told_end; });
+  return others_run(peer) || !someone_finished;
+}
+
+void PoolWatch::start_again(Watched& peer) {
+  peer.restart_at.reset();
+  const auto death = std::find_if(deaths_.rbegin(), deaths_.rend(), [&](const PeerDeath& each) {
+    return each.peer == peer.view.name;
+  });
+  if (!may_start_again(peer)) {
+    display_.notice(peer.view.name + " " + death->how + "; " + std::to_string(live()) + " go on");
+    return;
+  }
+  death->last = last_event(run_ + "/peers/" + peer.view.name + "/events.jsonl");
+  const std::string which =
+      std::to_string(++peer.starts_again) + " of " + std::to_string(config_.restarts);
+  try {
+    peer.process->start_again();
+  } catch (const kernels::UsageError& error) {
+    display_.notice(peer.view.name + " " + death->how + "; not started again: " + error.what());
+    return;
+  }
+  display_.notice(peer.view.name + " " + death->how + "; started again (" + which + ")");
+  death->how += "; started again (" + which + ")";
+  std::erase_if(told_, [&](const std::string& news) { return news.starts_with(peer.view.name); });
+  peer.view.pid = peer.process->pid();
+  peer.view.status = PeerStatus();
+  peer.view.ended.clear();
+  peer.exit_seen = peer.told_end = false;
+  peer.waits_for_start = true;
+  peer.heard_at = Clock::now();
+}
+
+// Tells it who is who; one that comes back takes up what is asked of the pool meanwhile.
+void PoolWatch::let_begin(Watched& peer) {
+  control::Start start;
+  start.run = run_;
+  for (const Watched& each : peers_) start.peers.push_back(each.address);
+  start.incarnation = peer.starts_again;
+  start.late = peer.waits_for_start && others_run(peer);
+  peer.process->send(start);
+  if (!std::exchange(peer.waits_for_start, false)) return;
+  if (peer.slow_factor > 1.0) peer.process->send(control::Slow{peer.slow_factor});
+  if (drop_share_ > 0.0) peer.process->send(control::Drop{drop_share_});
+  if (evaluating_) peer.process->send(control::Evaluate{evaluation_round_});
 }
 
 std::optional<PoolWatch::NotReady> PoolWatch::gather() {
@@ -153,13 +221,15 @@ void PoolWatch::end_all() {
 }
 
 PoolEnding PoolWatch::watch(const std::string& run) {
-  control::Start start{run, {}};
-  for (const Watched& peer : peers_) start.peers.push_back(peer.address);
-  send_all(start);
+  run_ = run;
+  for (Watched& peer : peers_) let_begin(peer);
   started_ = true;
   for (Watched& peer : peers_) peer.heard_at = Clock::now();
   while (running()) {
     poll_once();
+    for (Watched& peer : peers_) {
+      if (peer.restart_at && Clock::now() >= *peer.restart_at) start_again(peer);
+    }
     carry_out_faults();
     check_target();
     check_ends();
@@ -179,8 +249,9 @@ void PoolWatch::signal_all(int number) {
 }
 
 bool PoolWatch::running() const {
-  return std::any_of(peers_.begin(), peers_.end(),
-                     [](const Watched& peer) { return !peer.process->exit(); });
+  return std::any_of(peers_.begin(), peers_.end(), [](const Watched& peer) {
+    return !peer.process->exit() || peer.restart_at.has_value();
+  });
 }
 
 std::uint32_t PoolWatch::live() const {
@@ -211,7 +282,10 @@ void PoolWatch::carry_out_faults() {
 
 void PoolWatch::apply(const FaultSchedule::Change& change) {
   const Fault& fault = *change.fault;
-  if (fault.kind == Fault::Kind::drop) send_all(control::Drop{fault.share});
+  if (fault.kind == Fault::Kind::drop) {
+    drop_share_ = fault.share;
+    send_all(control::Drop{fault.share});
+  }
   for (const kernels::PeerId id : fault.peers) {
     Watched& peer = peers_[id.value];
     if (change.begins && (peer.process->exit() || peer.told_end)) {
@@ -220,7 +294,10 @@ void PoolWatch::apply(const FaultSchedule::Change& change) {
     }
     switch (fault.kind) {
       case Fault::Kind::kill: peer.process->signal(SIGKILL); break;
-      case Fault::Kind::slow: peer.process->send(control::Slow{fault.factor}); break;
+      case Fault::Kind::slow:
+        peer.slow_factor = fault.factor;
+        peer.process->send(control::Slow{fault.factor});
+        break;
       case Fault::Kind::stall:
         stalled_[id.value] = change.begins;
         peer.process->signal(change.begins ? SIGSTOP : SIGCONT);
@@ -318,6 +395,7 @@ void PoolWatch::end_disobedient(Clock::time_point now) {
 void PoolWatch::stop(const std::string& reason) {
   if (stopped_at_) return;
   stopped_at_ = Clock::now();
+  for (Watched& peer : peers_) peer.restart_at.reset();
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (stalled_[i]) peers_[i].process->signal(SIGCONT);  // the frozen cannot stop
   }
@@ -347,10 +425,12 @@ PoolEnding PoolWatch::ending() const {
   for (const Watched& peer : peers_) {
     PeerEnding each;
     each.name = peer.view.name;
-    const auto died = std::find_if(deaths_.begin(), deaths_.end(), [&](const PeerDeath& death) {
+    each.host = peer.process->host();
+    // Whoever has come back and ended well is not lost.
+    const auto died = std::find_if(deaths_.rbegin(), deaths_.rend(), [&](const PeerDeath& death) {
       return death.peer == peer.view.name;
     });
-    if (died != deaths_.end()) each.how = died->how;
+    if (died != deaths_.rend() && peer.view.status.state == State::lost) each.how = died->how;
     if (peer.view.status.state != State::starting) each.last = peer.view.status;
     ending.peers.push_back(std::move(each));
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches the peers of a live pool from start to end: lets them begin when all are ready, shows how
-// it goes, carries out --chaos, --target and --time, passes a stop on, and ends what does not end
-// by itself. A peer that dies is an event, not an error; the verdict is made by others, from the
-// ending. Lane: the caller's thread, one poll loop; nothing here waits longer than kTick.
+// it goes, carries out --chaos, --target and --time, starts the dead again (--restarts), passes a
+// stop on, and ends what does not end by itself. A peer that dies is an event, not an error; the
+// verdict is made by others, from the ending. Lane: the caller's thread, one poll loop; nothing
+// here waits longer than kTick.
 #pragma once
 
 #include <chrono>
@@ -30,13 +31,15 @@ struct Patience {
       busy_stop{60'000},  // the same, while no signal asked for the stop and the peer computes
       idle{5'000},        // without processor time: it does not compute
       silence{10'000},    // without a word: the others do not wait for it
-      settled{10'000};    // from when nobody trains, and none more ends, to a stop
+      settled{10'000},    // from when nobody trains, and none more ends, to a stop
+      restart{500};       // from a peer's death to its new start; doubles each time, at most 10 s
 };
 
 // A peer that did not end well.
 struct PeerDeath {
   double at_s = 0.0;  // since the watcher began
   std::string peer, host, how;
+  std::string last{};  // event before it was started again; empty: its log still ends with it
 };
 
 class PoolWatch {
@@ -66,11 +69,19 @@ class PoolWatch {
     Clock::time_point heard_at{};                  // its newest message
     Clock::time_point looked_at{}, computed_at{};  // once it is to stop: whether it still computes
     double cpu_s = 0.0;                            // at looked_at
+    std::uint32_t starts_again = 0;                // so far
+    std::optional<Clock::time_point> restart_at;   // it has died, and is to be started again
+    bool waits_for_start = false;                  // it has been, and will be told to train
+    double slow_factor = 1.0;
   };
 
   void poll_once();
   void take_messages(Watched& peer);
   void see_exit(Watched& peer);
+  bool may_start_again(const Watched& peer) const;
+  void start_again(Watched& peer);
+  void let_begin(Watched& peer);
+  bool others_run(const Watched& peer) const;
   std::optional<NotReady> first_that_ended();
   void end_all();
   void send_all(const control::ToPeer& order);
@@ -110,6 +121,8 @@ class PoolWatch {
   std::optional<double> target_reached_s_;
   bool started_ = false;
   std::ptrdiff_t ended_ = 0;  // peers that said so
+  std::string run_;
+  double drop_share_ = 0.0;
 };
 
 }  // namespace hearsay::runtime

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Patience kShort{1500ms, 3000ms, 500ms, 1000ms, 500ms};
+constexpr Patience kShort{1500ms, 3000ms, 500ms, 1000ms, 500ms, 50ms};
 
 class Recorder final : public PoolDisplay {
  public:
@@ -125,6 +125,50 @@ TEST_CASE("peers that die are listed in the order of their deaths", "[launch]") 
   CHECK(watch.deaths()[0].peer == "p01");
   CHECK(watch.deaths()[0].how == "exit code 3");
   CHECK(watch.deaths()[1].peer == "p00");
+}
+
+TEST_CASE("a peer that died is started again, late, in a later start", "[launch]") {
+  Pool pool;
+  RunConfig config = config_of(3);
+  config.restarts = 2;
+  PoolWatch watch = pool.watch(config, {"dies-once=1", "steps=100"});
+  REQUIRE_FALSE(watch.gather());
+  const PoolEnding ending = watch.watch(pool.run.path());
+  CHECK(pool.display.has("p01 exit code 3; started again (1 of 2)"));
+  CHECK_FALSE(pool.display.has("p01 exit code 3; 2 go on"));
+  CHECK_FALSE(ending_of(ending, "p01").how);  // it was there at the end
+  CHECK(pool.display.pool.live == 3);
+  CHECK(read_text(pool.run.peer_dir("p01") + "/starts") == "0\n1 late\n");
+  CHECK(read_text(pool.run.peer_dir("p00") + "/starts") == "0\n");
+  REQUIRE(watch.deaths().size() == 1);
+  const std::string table = root_cause_table(pool.run, watch.deaths());
+  CHECK(table.find("exit code 3; started again (1 of 2)") != std::string::npos);
+  CHECK(table.find("last: block.finished at 1.5 s") != std::string::npos);
+}
+
+TEST_CASE("a peer that dies in every start is started again as often as asked", "[launch]") {
+  Pool pool;
+  RunConfig config = config_of(2);
+  config.restarts = 2;
+  PoolWatch watch = pool.watch(config, {"dies=1", "steps=60"});
+  REQUIRE_FALSE(watch.gather());
+  const PoolEnding ending = watch.watch(pool.run.path());
+  CHECK(watch.deaths().size() >= 2);  // the other one may have finished before its third start
+  CHECK(watch.deaths().size() <= 3);
+  CHECK(ending_of(ending, "p01").how == "exit code 3");
+  CHECK(pool.display.pool.live == 1);
+}
+
+TEST_CASE("nobody is started again in a pool that stops", "[launch]") {
+  Pool pool;
+  RunConfig config = config_of(3, {"kill=p01@0.1s"});
+  config.restarts = 5;
+  config.time_s = 0.12;
+  PoolWatch watch = pool.watch(config, {"steps=500"});
+  REQUIRE_FALSE(watch.gather());
+  const PoolEnding ending = watch.watch(pool.run.path());
+  CHECK(watch.deaths().size() == 1);
+  CHECK(ending_of(ending, "p01").how);
 }
 
 TEST_CASE("a fault that comes too late is told", "[launch]") {

@@ -59,6 +59,7 @@ std::string encode(const FromSupervisor& message) {
 std::string encode(const ToSupervisor& message) {
   if (const auto* signal = std::get_if<Signal>(&message))
     return text_of({{"do", "signal"}, {"number", signal->number}});
+  if (std::holds_alternative<StartAgain>(message)) return text_of({{"do", "start again"}});
   if (const auto* verdict = std::get_if<Verdict>(&message))
     return text_of({{"do", "verdict"}, {"code", verdict->code}});
   return control::encode(std::get<control::ToPeer>(message));
@@ -96,6 +97,7 @@ std::optional<ToSupervisor> decode_to_supervisor(std::string_view text) {
     if (!number) return std::nullopt;
     return Signal{*number};
   }
+  if (what == "start again") return StartAgain{};
   if (what == "verdict") {
     const auto code = integer(j, "code", 0, 255);
     if (!code) return std::nullopt;

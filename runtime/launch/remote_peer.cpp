@@ -41,6 +41,8 @@ std::vector<control::FromPeer> RemotePeer::receive() {
       messages.push_back(std::move(*message));
     } else if (const auto* cpu = std::get_if<relay::Cpu>(&each)) {
       cpu_s_ = cpu->cpu_s;
+    } else if (auto* hello = std::get_if<relay::Hello>(&each)) {
+      hello_ = std::move(*hello);  // of a process that was started again
     } else if (auto* ended = std::get_if<relay::Exit>(&each)) {
       exit_ = std::move(ended->exit);
       cpu_s_ = ended->cpu_s;
@@ -52,6 +54,12 @@ std::vector<control::FromPeer> RemotePeer::receive() {
 
 void RemotePeer::send(const control::ToPeer& order) {
   if (!exit_) mail_.send(rank_, order);
+}
+
+void RemotePeer::start_again() {
+  if (!exit_) return;
+  exit_.reset();
+  mail_.send(rank_, relay::StartAgain{});
 }
 
 void RemotePeer::signal(int number) {

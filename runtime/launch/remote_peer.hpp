@@ -44,6 +44,7 @@ class RemotePeer final : public WatchedPeer {
   std::string last_stderr_line() const override { return stderr_line_; }
   void send(const control::ToPeer& order) override;
   void signal(int number) override;
+  void start_again() override;
   void add_descriptors(std::vector<pollfd>&) const override {}
 
  private:

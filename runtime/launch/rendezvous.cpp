@@ -134,7 +134,10 @@ std::optional<PeerPlace> Meeting::place_if_started(
   }
   // Without anybody whose weights it could take, it begins with its own.
   place.late = !begins && somebody_there;
-  if (!begins) at_start.assign(plan_.peers, somebody_there);
+  if (!begins) {
+    for (std::uint32_t i = 0; i < plan_.peers; ++i)
+      at_start[i] = somebody_there && !book[i].address.host.empty();
+  }
   at_start[plan_.self.value] = true;
   const bool all = std::find(at_start.begin(), at_start.end(), false) == at_start.end();
   if (!all) place.at_start = std::move(at_start);

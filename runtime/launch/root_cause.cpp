@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::streamoff kTailBytes = 64 * 1024;
 
-// "block.finished at 12.3 s"; a torn last line does not count.
+}  // namespace
+
 std::string last_event(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "no log";
@@ -31,16 +32,15 @@ std::string last_event(const std::string& path) {
   return last;
 }
 
-}  // namespace
-
 std::string root_cause_table(const RunDir& run, const std::vector<PeerDeath>& deaths) {
   if (deaths.empty()) return {};
   std::string table = "peers that died, first to last:\n";
   for (const PeerDeath& death : deaths) {
-    char text[256];
-    std::snprintf(text, sizeof text, "  %7.1f s  %-5s %-16s %-20s last: %s\n", death.at_s,
-                  death.peer.c_str(), death.host.c_str(), death.how.c_str(),
-                  last_event(run.peer_events(death.peer)).c_str());
+    char text[512];
+    std::snprintf(
+        text, sizeof text, "  %7.1f s  %-5s %-16s %-20s  last: %s\n", death.at_s, death.peer.c_str(),
+        death.host.c_str(), death.how.c_str(),
+        (death.last.empty() ? last_event(run.peer_events(death.peer)) : death.last).c_str());
     table += text;
     table += "             log " + run.peer_stderr(death.peer) + "\n";
   }

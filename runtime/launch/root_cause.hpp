@@ -11,6 +11,9 @@
 
 namespace hearsay::runtime {
 
+// "block.finished at 12.3 s", of a log's last whole line; a torn one does not count.
+std::string last_event(const std::string& path);
+
 // Empty when nobody died. Reads the last whole line of each dead peer's log.
 std::string root_cause_table(const RunDir& run, const std::vector<PeerDeath>& deaths);
 

@@ -131,6 +131,14 @@ int follow_job(LocalPeer& own, MpiLink& link, HeldOutput& output) {
   return *code;
 }
 
+// Ranks are places, and all begin together.
+void refuse_places(const RunConfig& config) {
+  if (!config.name.empty())
+    throw UsageError("--name: under mpirun the rank is the place; leave it out");
+  if (config.start_with != 0)
+    throw UsageError("--start-with: under mpirun all peers begin together; leave it out");
+}
+
 int print_plan(const Job& job, const ChildCommand& command) {
   if (job.rank != 0) return 0;
   std::cout << "peers     " << job.size << " processes under " << job.launcher << ", each:";
@@ -145,20 +153,31 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
                         const RunConfig&) {
   if (!mpi_is_built_in()) open_mpi_link();  // says what to do instead
   const Job job = this_job();
-  const Settings effective = with_job_size(settings, detect_launcher(process_environment()));
+  const Launcher launcher = detect_launcher(process_environment());
+  const Settings effective = with_job_size(settings, launcher);
   const RunConfig config = typed_config(effective);
+  refuse_places(config);
   with_origins(effective, [&] {
     build_pool_plan(config);
     parse_live_faults(config);
   });
   HeldOutput output;
-  const ChildCommand command = peer_command(args, job, output);
+  ChildCommand command = peer_command(args, job, output);
+  const std::string listen = listen_of_job(effective, launcher);
+  if (listen != effective.text("listen"))
+    command.words.insert(command.words.end(), {"--listen", listen});
   if (config.dry_run) return print_plan(job, command);
   catch_stop_signals();
   catch_checkpoint_signal();
   const auto name = gossip::peer_name(kernels::PeerId(job.rank));
   auto own = std::make_unique<LocalPeer>(name, command);  // before MPI_Init
   const std::unique_ptr<MpiLink> link = open_mpi_link();
+  if (link->size() != static_cast<int>(job.size)) {
+    throw UsageError("MPI_Init finds " + std::to_string(link->size()) + " of the " +
+                     std::to_string(job.size) + " processes that " + job.launcher +
+                     " has started: another MPI than hearsay was built with? --no-supervisor "
+                     "does without");
+  }
   if (job.rank == 0) return lead_job(effective, config, job, std::move(own), *link, output);
   return follow_job(*own, *link, output);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer process as its pool's watcher sees it, wherever it runs: a child of this process
 // (local_peer.hpp) or another supervisor's child under mpirun (remote_peer.hpp). Invariant: nothing
-// here waits; exit() is set once and stays, and no message comes after the round in which it was
-// set. Lane: the watcher's thread.
+// here waits; exit() is set once and stays until the peer is started again, and no message comes
+// after the round in which it was set. Lane: the watcher's thread.
 #pragma once
 
 #include <poll.h>
@@ -37,6 +37,10 @@ class WatchedPeer {
 
   virtual void send(const control::ToPeer& order) = 0;  // nothing happens when it has ended
   virtual void signal(int number) = 0;
+
+  // Once it has ended: a new process in its place. Throws UsageError when that fails here; on
+  // another host it then just ends again.
+  virtual void start_again() = 0;
 
   // Descriptors that wake the watcher up when this peer has something to say; may add none.
   virtual void add_descriptors(std::vector<pollfd>& descriptors) const = 0;

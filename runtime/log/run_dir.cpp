@@ -82,6 +82,13 @@ RunDir RunDir::create_default(const std::string& parent, std::string_view preset
   cannot_make(base, EEXIST);
 }
 
+RunDir RunDir::open_or_create(const std::string& path) {
+  const std::string run = normalised(path);
+  const int error = make_run(run);
+  if (error != 0 && error != EEXIST) cannot_make(run, error);
+  return open(run);
+}
+
 RunDir RunDir::open(const std::string& path) {
   std::string run = normalised(path);
   std::error_code ignored;

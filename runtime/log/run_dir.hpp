@@ -20,6 +20,8 @@ class RunDir {
   // Makes `<parent>/<default_run_name>`, with -2, -3, ... behind it while the name is taken.
   static RunDir create_default(const std::string& parent, std::string_view preset,
                                std::uint64_t seed, std::chrono::system_clock::time_point now);
+  // An existing run, or where this machine does not see it, a new one of the same path.
+  static RunDir open_or_create(const std::string& path);
   // An existing run; a link such as `latest` is followed. Throws UsageError when it is no folder.
   static RunDir open(const std::string& path);
 

@@ -110,7 +110,8 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
     co_return Status(error == asio::error::eof ? "closed in mid-message" : error.message());
   }
   const auto decoded = wire::decode_header(bytes);
-  if (const auto* fault = std::get_if<wire::WireFault>(&decoded)) co_return Status(fault->what);
+  if (const auto* fault = std::get_if<wire::WireFault>(&decoded))
+    co_return Status(fault->what, true);
   out = std::get<wire::Header>(decoded);
   reading_ = true;  // the condition above is not asked again once the header is complete
   last_read_ = Clock::now();

@@ -46,8 +46,10 @@ class Connection {
   struct Status {
     std::string why;
     bool ended = false;
+    bool foreign = false;  // what came is no message of this program
     Status() = default;
-    explicit Status(std::string failure) : why(std::move(failure)) {}
+    explicit Status(std::string failure, bool is_foreign = false)
+        : why(std::move(failure)), foreign(is_foreign) {}
     static Status end_of_file() {
       Status status;
       status.ended = true;

@@ -2,9 +2,7 @@
 #include "runtime/net/join.hpp"
 
 #include <chrono>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -12,19 +10,25 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "gossip/limits.hpp"
-#include "kernels/core/errc.hpp"
+#include "kernels/core/check.hpp"
 #include "runtime/net/lane.hpp"
+#include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
 namespace {
 
 namespace asio = boost::asio;
+namespace limits = gossip::limits;
 using namespace std::chrono_literals;
+using Clock = Connection::Clock;
 using boost::system::error_code;
 using Status = Connection::Status;
 using Task = asio::awaitable<void>;
 
 constexpr auto kTick = 500ms;
+constexpr auto kTellWaiting = 4s;  // again, though nothing has changed
+// Longer than it takes a member to find out whether an old owner of a place is still there.
+constexpr auto kMostSilence = 8s;
 
 asio::awaitable<Status> read_message(Connection& connection, wire::Header& header,
                                      std::string& text) {
@@ -47,14 +51,29 @@ void rethrow(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
+// One that asks and waits.
+struct Joiner {
+  Joiner(std::shared_ptr<Connection> c, JoinRequest r)
+      : connection(std::move(c)), request(std::move(r)) {}
+  std::shared_ptr<Connection> connection;
+  JoinRequest request;
+  std::string told;  // what it waits for
+  Clock::time_point told_at{};
+};
+
+Gathering::Requests requests_of(const std::vector<std::shared_ptr<Joiner>>& joiners) {
+  Gathering::Requests requests;
+  for (const auto& joiner : joiners) requests.push_back(joiner->request);
+  return requests;
+}
+
 }  // namespace
 
 // The first peer's side, on the transport's own acceptor.
 bool Transport::Lane::gather(const Gathering& plan) {
-  using Joiners = std::vector<ConnectionRef>;
-  const auto joiners = std::make_shared<Joiners>();
-  bool all_here = plan.wanted == 0;
-  std::size_t running = 0;  // coroutines: they refer to this frame, so it ends after them
+  std::vector<std::shared_ptr<Joiner>> joiners;
+  bool all_here = plan.wanted == 0, over = false;
+  std::size_t running = 0, asking = 0;  // coroutines: they refer to this frame, and end before it
   const auto spawn_here = [&](Task task) {
     ++running;
     asio::co_spawn(io_, std::move(task), [&running](std::exception_ptr error) {
@@ -63,55 +82,99 @@ bool Transport::Lane::gather(const Gathering& plan) {
     });
   };
   // A connection that asks, waits, and may go away while it waits.
-  const auto serve = [&, joiners](ConnectionRef connection) -> Task {
+  const auto serve = [&](ConnectionRef connection) -> Task {
     wire::Header header;
-    std::string request;
-    Status status = co_await read_message(*connection, header, request);
-    std::string refusal;
-    if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::join))
+    std::string text, refusal;
+    std::optional<JoinRequest> request;
+    ++asking;
+    handshaking_.emplace(connection, Clock::now());
+    Status status = co_await read_message(*connection, header, text);
+    handshaking_.erase(connection);
+    --asking;
+    if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::join)) {
       refusal = "this pool is still gathering; join it with hearsay train --join";
-    if (status.ok() && refusal.empty()) refusal = plan.judge(joiners->size(), request);
-    if (!status.ok() || !refusal.empty()) {
-      if (status.ok())
-        co_await connection->write_text(wire::Kind::refused, kernels::PeerId(), refusal);
+    } else if (status.ok()) {
+      request = decode_join(text);
+      refusal = request ? refusal_of(*request, *connection) : "a request that cannot be read";
+      if (refusal.empty()) refusal = plan.judge(*request, requests_of(joiners));
+    } else if (status.foreign) {
+      refusal = status.why;
+    }
+    if (refusal.empty() && all_here) {
+      JoinAnswer begun;
+      begun.what = JoinAnswer::What::busy;
+      begun.text = "the pool has just begun";
+      text = encode_answer(begun);
+      co_await connection->write_text(wire::Kind::welcome, kernels::PeerId(), text);
+    } else if (!refusal.empty()) {
+      co_await connection->write_text(wire::Kind::refused, kernels::PeerId(), refusal);
+    }
+    if (!status.ok() || !refusal.empty() || all_here) {
       connection->finish_sending();
       connection->close("refused");
       co_return;
     }
-    joiners->push_back(connection);
-    all_here = joiners->size() == plan.wanted;
+    const auto joiner = std::make_shared<Joiner>(connection, *request);
+    joiners.push_back(joiner);
+    all_here = joiners.size() == plan.wanted;
     if (all_here) co_return;
     status = co_await connection->read_header(header);  // nothing comes, but an end may
-    if (!all_here) std::erase(*joiners, connection);
+    if (!all_here && !over) std::erase(joiners, joiner);
   };
-  const auto accept = [&, joiners]() -> Task {
+  const auto accept = [&]() -> Task {
     while (!all_here) {
       asio::ip::tcp::socket socket(io_);
       const auto [error] =
           co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable));
       if (error == asio::error::operation_aborted) co_return;
-      if (error || joiners->size() >= gossip::limits::kHalfOpenConnections) continue;
+      if (error || asking >= limits::kHalfOpenConnections) continue;
       spawn_here(serve(std::make_shared<Connection>(std::move(socket), meter_)));
     }
   };
+  // Says to those who wait for whom, and ends connections that say nothing.
+  const auto tell = [&]() -> Task {
+    asio::steady_timer pause(io_);
+    while (!all_here && !over) {
+      const auto now = Clock::now();
+      for (const auto& [connection, since] : std::map(handshaking_)) {
+        if (now - since > limits::kHandshakeTimeout) connection->close("no request in time");
+      }
+      JoinAnswer answer;
+      answer.what = JoinAnswer::What::wait;
+      answer.text = plan.waiting(joiners.size());
+      for (const auto& joiner : std::vector(joiners)) {
+        if (joiner->told == answer.text && now - joiner->told_at < kTellWaiting) continue;
+        joiner->told = answer.text;
+        joiner->told_at = now;
+        const std::string text = encode_answer(answer);
+        co_await joiner->connection->write_text(wire::Kind::welcome, kernels::PeerId(), text);
+      }
+      pause.expires_after(100ms);
+      co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+  };
   spawn_here(accept());
-  const bool complete = run_until(io_, all_here, [&] { return plan.tick(joiners->size()); });
+  spawn_here(tell());
+  const bool complete = run_until(io_, all_here, [&] { return plan.tick(joiners.size()); });
+  over = true;
   // Whoever dials from now on waits in the backlog for start().
   error_code ignored;
   acceptor_.cancel(ignored);
   const auto answer_all = [&]() -> Task {
-    for (std::size_t i = 0; i < joiners->size(); ++i) {
-      const std::string answer = plan.answer(i);
-      co_await (*joiners)[i]->write_text(wire::Kind::welcome, kernels::PeerId(), answer);
-      (*joiners)[i]->finish_sending();
+    std::vector<JoinAnswer> answers;
+    if (complete) answers = plan.answers(requests_of(joiners));
+    HS_CHECK(!complete || answers.size() == joiners.size());
+    for (std::size_t i = 0; i < joiners.size(); ++i) {
+      std::string text = "the first peer has given up";
+      if (complete) text = encode_answer(answers[i]);
+      const wire::Kind kind = complete ? wire::Kind::welcome : wire::Kind::refused;
+      co_await joiners[i]->connection->write_text(kind, kernels::PeerId(), text);
+      joiners[i]->connection->finish_sending();
     }
-    for (const ConnectionRef& connection : *joiners) connection->close("gathered");
+    for (const auto& joiner : joiners) joiner->connection->close("gathered");
+    for (const auto& [connection, since] : std::map(handshaking_)) connection->close("gathered");
   };
-  if (complete) {
-    spawn_here(answer_all());
-  } else {
-    for (const ConnectionRef& connection : *joiners) connection->close("given up");
-  }
+  spawn_here(answer_all());
   while (running > 0) {
     io_.restart();
     io_.run_one();
@@ -128,58 +191,89 @@ struct JoinClient::Open {
   std::unique_ptr<Connection> connection;
 };
 
-JoinClient::JoinClient(std::unique_ptr<Open> open) : open_(std::move(open)) {}
 JoinClient::JoinClient(JoinClient&&) noexcept = default;
 JoinClient::~JoinClient() = default;
 
-std::optional<JoinClient> JoinClient::dial(const Endpoint& first, const Tick& tick) {
-  std::string why;
-  for (;;) {
-    auto open = std::make_unique<Open>();
-    open->connection = std::make_unique<Connection>(asio::ip::tcp::socket(open->io), open->unused);
-    bool done = false;
-    Status status;
-    asio::co_spawn(
-        open->io,
-        [&]() -> Task {
-          status = co_await open->connection->connect(first);
-          done = true;
-        },
-        rethrow);
-    if (!run_until(open->io, done, [&] { return tick(why.empty() ? "no answer yet" : why); }))
-      return std::nullopt;
-    if (status.ok()) return JoinClient(std::move(open));
-    why = status.why;
-    if (!tick(why)) return std::nullopt;
-    std::this_thread::sleep_for(kTick);
+JoinClient::JoinClient(const Endpoint& member, const Tick& tick) : open_(std::make_unique<Open>()) {
+  open_->connection = std::make_unique<Connection>(asio::ip::tcp::socket(open_->io), open_->unused);
+  bool done = false;
+  Status status;
+  asio::co_spawn(
+      open_->io,
+      [&]() -> Task {
+        status = co_await open_->connection->connect(member);
+        done = true;
+      },
+      rethrow);
+  const auto begin = Clock::now();
+  const bool ended = run_until(
+      open_->io, done, [&] { return tick() && Clock::now() - begin < limits::kHandshakeTimeout; });
+  fault_ = ended ? status.why : member.text() + ": no connection in time";
+  if (ended) return;
+  open_->connection->close("given up");
+  while (!done) {
+    open_->io.restart();
+    open_->io.run_one();
   }
 }
 
 std::string JoinClient::local_host() const { return open_->connection->local_host(); }
 
-std::optional<std::string> JoinClient::ask(const std::string& request, const Tick& tick) {
+JoinClient::Reply JoinClient::ask(const JoinRequest& request, const Tick& tick,
+                                  const std::function<void(const std::string&)>& waiting) {
   bool done = false;
-  Status status;
-  wire::Header header;
-  std::string answer;
-  asio::co_spawn(
-      open_->io,
-      [&]() -> Task {
-        status =
-            co_await open_->connection->write_text(wire::Kind::join, kernels::PeerId(), request);
-        if (status.ok()) status = co_await read_message(*open_->connection, header, answer);
-        done = true;
-      },
-      rethrow);
-  if (!run_until(open_->io, done, [&] { return tick("waiting for the others"); }))
-    return std::nullopt;
-  if (!status.ok()) {
-    throw kernels::UsageError("--join: the first peer went away: " +
-                              (status.ended ? "connection closed" : status.why));
+  auto heard_at = Clock::now();
+  Reply reply;
+  const auto talk = [&]() -> Task {
+    Connection& connection = *open_->connection;
+    const std::string own = encode_join(request);
+    Status status = co_await connection.write_text(wire::Kind::join, kernels::PeerId(), own);
+    while (status.ok()) {
+      wire::Header header;
+      std::string text;
+      status = co_await read_message(connection, header, text);
+      if (!status.ok()) break;
+      heard_at = Clock::now();
+      reply.what = Reply::What::refused;
+      reply.text = text;
+      if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused)) break;
+      std::optional<JoinAnswer> answer = decode_answer(text);
+      reply.what = Reply::What::foreign;
+      reply.text = "an answer that cannot be read";
+      if (!answer || header.kind != static_cast<std::uint8_t>(wire::Kind::welcome)) break;
+      reply.what = Reply::What::lost;
+      if (answer->what == JoinAnswer::What::wait) {
+        waiting(answer->text);
+        continue;
+      }
+      const bool is_place = answer->what == JoinAnswer::What::place;
+      reply.what = is_place ? Reply::What::place : Reply::What::busy;
+      reply.text = answer->text;
+      reply.answer = std::move(*answer);
+      break;
+    }
+    if (!status.ok()) {
+      reply.what = status.foreign ? Reply::What::foreign : Reply::What::lost;
+      reply.text = status.ended ? "it closed the connection" : status.why;
+    }
+    done = true;
+  };
+  asio::co_spawn(open_->io, talk(), rethrow);
+  bool given_up = false;
+  const bool answered = run_until(open_->io, done, [&] {
+    given_up = !tick();
+    return !given_up && Clock::now() - heard_at < kMostSilence;
+  });
+  if (answered) return reply;
+  open_->connection->close("given up");
+  while (!done) {
+    open_->io.restart();
+    open_->io.run_one();
   }
-  if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome))
-    throw kernels::UsageError("--join: refused: " + answer);
-  return answer;
+  reply.what = given_up ? Reply::What::given_up : Reply::What::lost;
+  reply.text =
+      "no answer within " + std::to_string(kMostSilence / 1s) + " s; is that a hearsay peer?";
+  return reply;
 }
 
 }  // namespace hearsay::runtime

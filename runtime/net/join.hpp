@@ -1,46 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// First contact by hand, before frames: peers that were given the address of the first one ask it
-// to let them in; when all are there, it tells each its place. Runs on the caller's thread and its
-// own event loop; every wait calls `tick` twice a second and ends when that returns false. Texts
-// are JSON of the caller's. Cost: one short connection a peer.
+// First contact by hand. Before a pool has started its first peer gathers: whoever was given its
+// address asks to be let in, waits, and is told its place when enough are there. Once a pool runs
+// any member answers at once (lane_admission.cpp). Here is the side that asks, and what the first
+// peer decides. Runs on the caller's thread and its own event loop; every wait calls `tick` twice a
+// second and ends when that returns false. Cost: one short connection a peer.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
-#include "runtime/net/endpoint.hpp"
+#include "runtime/net/join_text.hpp"
 
 namespace hearsay::runtime {
 
 struct Gathering {
+  using Requests = std::vector<JoinRequest>;
   std::size_t wanted = 0;  // peers to wait for
-  // Empty: it may come in as number `index` (from 0); else the reason why not.
-  std::function<std::string(std::size_t index, const std::string& request)> judge;
-  std::function<std::string(std::size_t index)> answer;  // once all are there
+  // Empty: it may wait with those who are here; else the reason why not.
+  std::function<std::string(const JoinRequest& request, const Requests& here)> judge;
+  std::function<std::vector<JoinAnswer>(const Requests& here)> answers;  // once all are there
+  std::function<std::string(std::size_t here)> waiting;                  // what those who wait hear
   std::function<bool(std::size_t here)> tick;
 };
 
 class JoinClient {
  public:
-  // Dials the first peer until it answers. `tick` hears what is wrong so far. Empty when `tick`
-  // gave up.
-  using Tick = std::function<bool(const std::string& why)>;
-  static std::optional<JoinClient> dial(const Endpoint& first, const Tick& tick);
+  using Tick = std::function<bool()>;
+  // One try, at most kHandshakeTimeout. fault() says why there is no connection.
+  JoinClient(const Endpoint& member, const Tick& tick);
   JoinClient(JoinClient&&) noexcept;
   ~JoinClient();
 
-  std::string local_host() const;  // this machine's address as the first peer reaches it
-  // The first peer's answer, when all are there. Empty when `tick` gave up. Throws UsageError with
-  // its reason when it refuses, or when it went away.
-  std::optional<std::string> ask(const std::string& request, const Tick& tick);
+  const std::string& fault() const noexcept { return fault_; }
+  std::string local_host() const;  // this machine's address as the member reaches it
+
+  struct Reply {
+    enum class What {
+      place,
+      busy,
+      refused,  // `text` says why; asking again will not help
+      foreign,  // whoever answers is no hearsay peer, or speaks another version
+      lost,     // no answer, or it went away; `text` says what happened
+      given_up  // by `tick`
+    } what = What::lost;
+    std::string text;
+    JoinAnswer answer;  // of place and busy
+  };
+  // `waiting` hears what the member waits for.
+  Reply ask(const JoinRequest& request, const Tick& tick,
+            const std::function<void(const std::string&)>& waiting);
 
  private:
   struct Open;
-  explicit JoinClient(std::unique_ptr<Open> open);
   std::unique_ptr<Open> open_;
+  std::string fault_;
 };
 
 }  // namespace hearsay::runtime

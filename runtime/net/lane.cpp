@@ -75,9 +75,10 @@ Endpoint Transport::Lane::listening() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-void Transport::Lane::start(Hello self, TransportEvents& events, bool greets) {
+void Transport::Lane::start(Hello self, TransportEvents& events, bool greets, Admission admission) {
   HS_CHECK(!thread_.joinable() && self.peer.value < self.peers);
   self_ = std::move(self);
+  admission_ = std::move(admission);
   events_ = &events;
   for (std::uint32_t i = 0; i < self_.peers; ++i) {
     Link& link = links_.emplace_back();
@@ -163,6 +164,7 @@ std::string Transport::Lane::note_start(Link& link, const Hello& hello) {
   if (hello.incarnation == link.incarnation && is_known && hello.nonce != link.nonce)
     return std::string(kPlaceTaken) + ": there is another " + gossip::peer_name(link.peer);
   link.nonce = hello.nonce;
+  if (hello.incarnation >= link.promised_incarnation) link.promised_until = {};
   if (std::exchange(link.incarnation, hello.incarnation) < hello.incarnation) {
     link.departed = false;
     for (const ConnectionRef& old : std::vector(link.open)) old->close("started again");
@@ -234,6 +236,7 @@ std::optional<std::string> Transport::Lane::displaced() const {
 void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
   link.open.push_back(connection);
   connection->note_progress_in(&link.moved_at);
+  link.moved_at = std::chrono::nanoseconds(Connection::Clock::now().time_since_epoch()).count();
   link.redial_wait = limits::kRedialFirst;
   link.redial_at = {};
   spawn(write_frames(link, connection));
@@ -344,8 +347,8 @@ Transport::Transport(TransportOptions options)
 Transport::~Transport() = default;
 Endpoint Transport::listening() const { return lane_->listening(); }
 Endpoint Transport::announced() const { return lane_->announced(); }
-void Transport::start(Hello self, TransportEvents& events, bool greets) {
-  lane_->start(std::move(self), events, greets);
+void Transport::start(Hello self, TransportEvents& events, bool greets, Admission admission) {
+  lane_->start(std::move(self), events, greets, std::move(admission));
 }
 std::optional<std::string> Transport::displaced() const { return lane_->displaced(); }
 void Transport::send(gossip::Frame frame) { lane_->post(std::move(frame)); }

@@ -31,7 +31,7 @@ class Transport::Lane {
   Endpoint listening() const;
   bool gather(const Gathering& plan);  // join.cpp
   Endpoint announced() const { return announced_; }
-  void start(Hello self, TransportEvents& events, bool greets);
+  void start(Hello self, TransportEvents& events, bool greets, Admission admission);
   void post(gossip::Frame frame);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
@@ -56,6 +56,10 @@ class Transport::Lane {
     std::uint64_t incarnation = 0;          // of the newest process that has shaken hands
     std::uint64_t nonce = 0;                // of that process; 0 = none has yet
     std::atomic<std::int64_t> moved_at{0};  // steady clock, ns
+    // A place that was given away by hand, until its peer says hello.
+    std::uint64_t promised_to = 0, promised_incarnation = 0;
+    Endpoint promised_at;
+    Time promised_until{};
     Time redial_at{};
     std::chrono::nanoseconds redial_wait{};
   };
@@ -67,6 +71,16 @@ class Transport::Lane {
   Task write_frames(Link& link, ConnectionRef connection);
   Task watch();
   Task greet();
+  // lane_admission.cpp
+  Task let_in(ConnectionRef connection, std::string text);
+  boost::asio::awaitable<Link*> find_place(const JoinRequest& request, Connection& connection,
+                                           std::string& refusal, std::string& busy);
+  boost::asio::awaitable<bool> is_there(Link& link);
+  bool is_promised(const Link& link, const JoinRequest& request) const;
+  boost::asio::awaitable<void> void_if_gone(Link& link);
+  bool was_ever_taken(const Link& link) const;
+  std::string refusal_of(const JoinRequest& request, const Connection& connection) const;
+  JoinAnswer answer_with(Link* link, const JoinRequest& request, const Connection& connection);
 
   boost::asio::awaitable<Connection::Status> shake_hands(Link& link, Connection& connection);
   boost::asio::awaitable<Connection::Status> read_frame(Link& link, Connection& connection,
@@ -96,6 +110,7 @@ class Transport::Lane {
   boost::asio::steady_timer tick_;
   Endpoint announced_;
   Hello self_;  // its book is made anew for every handshake
+  Admission admission_;
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when

@@ -53,9 +53,21 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   wire::Header header;
   std::string text, why;
   Status status = co_await connection->read_header(header);
-  if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
+  const bool joins = header.kind == static_cast<std::uint8_t>(wire::Kind::join);
+  if (status.ok() && !joins && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
     status.why = "no hello";
   if (status.ok()) status = co_await connection->read_text(header, text);
+  if (status.ok() && joins) {
+    handshaking_.erase(connection);
+    co_await let_in(connection, std::move(text));
+    --half_open_;
+    co_return;
+  }
+  // Whoever speaks another version hears it from its own reader.
+  if (status.foreign && status.why.starts_with("wire version")) {
+    text = status.why;
+    co_await connection->write_text(wire::Kind::refused, self_.peer, text);
+  }
   std::optional<Hello> hello;
   if (status.ok()) {
     hello = decode_hello(text);
@@ -189,6 +201,9 @@ Transport::Lane::Task Transport::Lane::read_frames(Link& link, ConnectionRef con
   }
   const bool ours = !connection->is_open();
   const std::string why = ours ? connection->closed_because() : ended_text(status);
+  // Where another connection is left nobody is down, but what was on its way on this one is lost.
+  if (!ours && !departed && link.open.size() > 1 && !draining_)
+    events_->peer_down(link.peer, "one of two connections: " + why);
   if (!ours && !departed && !status.ended && !draining_)
     events_->fault("connection broken", gossip::peer_name(link.peer) + ": " + why);
   lost(link, connection, why, departed);
@@ -214,6 +229,8 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;
+      if (link.open.size() > 1 && !draining_)
+        events_->peer_down(link.peer, "one of two connections: " + status.why);
       connection->close(status.why);  // the reader finds out and tells
       co_return;
     }

@@ -31,7 +31,7 @@ class TransportEvents {
   // it came from is not read meanwhile.
   virtual bool frame_arrived(gossip::Frame& frame) = 0;
   // No connection to `who` is left and none could be made (also where nobody has said its address
-  // yet), or it broke without a goodbye.
+  // yet), or one broke without a goodbye: a frame may have been lost.
   virtual void peer_down(kernels::PeerId who, const std::string& why) = 0;
   // A change of state that people may want to know: strangers refused, frames dropped.
   virtual void fault(const std::string& kind, const std::string& detail) = 0;
@@ -69,7 +69,8 @@ class Transport {
   // become known when they say hello, or by the book of somebody who does. Its own address is added
   // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is
   // known to all by that.
-  void start(Hello self, TransportEvents& events, bool greets = false);
+  // With an admission it lets others in by hand.
+  void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {});
   void send(gossip::Frame frame);  // any thread; never waits
   // Sends what waits, says goodbye, and lets the others take it; at most that long. Then all is
   // closed. False when something was left unsent.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hearsay train by hand: the first peer gathers, others join, any of them may go away."""
 
+import json
 import os
 import signal
 import socket
@@ -80,8 +81,10 @@ class PoolOfThreeTest(ByHandTest):
     def test_a_peer_that_is_told_to_leave_says_goodbye(self):
         pool = self.begin_pool("--epochs", "1000000", "--eval-every", "0", "--time", "4s")
         leaver = pool.pop(self.pid_of(2))
+        begin = time.monotonic()
         leaver.send_signal(signal.SIGTERM)
         self.assertEqual(self.end_of(leaver, code=143, seconds=10), "")
+        self.assertLess(time.monotonic() - begin, 2)  # it does not wait for those who go on
         self.checkpoint_of(2)
         for process in pool.values():
             self.assertIsNone(process.poll(), self.said(process))
@@ -101,7 +104,7 @@ class GatheringTest(ByHandTest):
                 self.assertEqual(self.end_of(first, code=code, seconds=5), "")
                 self.end_of(joiner, code=2, seconds=10)
                 self.assertRegex(self.said(joiner).splitlines()[-1],
-                                 "^hearsay: --join: the first peer went away")
+                                 "^hearsay: --join: refused by .*: the first peer has given up")
                 self.nobody_left()
                 self.assertEqual([path for path in harness.tree(self.folder)
                                   if not path.startswith("said.")], [])
@@ -139,7 +142,7 @@ class GatheringTest(ByHandTest):
                     self.refused(("train", *words), *parts)
 
     def test_somebody_else_at_the_first_peers_port_is_noticed(self):
-        for answer in (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", os.urandom(4096)):
+        for answer in (b"HTTP/1.1 400 Bad Request\r\n" + bytes(60), os.urandom(4096)):
             with self.subTest(answer=answer[:10]), socket.socket() as foreign:
                 foreign.bind(("127.0.0.1", 0))
                 foreign.listen()
@@ -152,7 +155,7 @@ class GatheringTest(ByHandTest):
                 connection.close()
                 self.assertEqual(self.end_of(joiner, code=2, seconds=10), "")
                 lines = self.said(joiner).splitlines()
-                self.assertRegex(lines[-1], "^hearsay: --join: the first peer went away: .+")
+                self.assertRegex(lines[-1], "^hearsay: --join: no hearsay peer at .+: .+")
                 self.assertEqual(len([l for l in lines if l.startswith("hearsay: ")]), 1)
 
     def test_random_bytes_at_the_first_peers_port_harm_nobody(self):
@@ -175,6 +178,141 @@ class GatheringTest(ByHandTest):
                     time.sleep(0.02)
                 except OSError:
                     pass  # it has hung up, as it may
+
+
+class SilentTest(ByHandTest):
+    def test_a_silent_or_shy_foreign_port_is_named_and_tried_again(self):
+        with socket.socket() as foreign:
+            foreign.bind(("127.0.0.1", 0))
+            foreign.listen()
+            foreign.settimeout(harness.TIMEOUT_S)
+            joiner = self.begin_peer("train", "--join", "127.0.0.1:%d" % foreign.getsockname()[1])
+            first, _ = foreign.accept()
+            first.close()
+            self.hears(joiner, "trying again")
+            silent, _ = foreign.accept()
+            self.hears(joiner, "no answer within 8 s; is that a hearsay peer?; trying again")
+            again, _ = foreign.accept()
+            joiner.send_signal(signal.SIGINT)
+            self.end_of(joiner, code=130, seconds=3)
+            silent.close()
+            again.close()
+            self.assertLess(len(self.said(joiner).splitlines()), 5)
+
+    def test_joiners_outlive_a_first_peer_that_is_killed_while_it_gathers(self):
+        first, address = self.begin_first("--peers", "3")
+        joiners = [self.begin_peer("train", "--join", address) for _ in range(1)]
+        self.hears(first, "waiting for 1 of 3")
+        self.hears(joiners[0], "waiting for 1 of 3 peers (--peers sets the number")
+        first.kill()
+        first.wait()
+        self.hears(joiners[0], "Connection refused; trying again")
+        again = self.begin_peer("train", *pools.DIGITS, "--peers", "3", "--listen", address,
+                                "--run", "again")
+        joiners.append(self.begin_peer("train", "--join", address))
+        printed = [self.end_of(process) for process in (again, *joiners)]
+        self.assertEqual(sum("verdict ok (3 of 3 peers)" in text for text in printed), 1, printed)
+
+
+class MembersTest(ByHandTest):
+    """Once a pool runs any of its peers lets others in."""
+
+    ENDLESS = ("--epochs", "1000000", "--eval-every", "0")
+
+    def endpoint(self, peer):
+        return json.loads((self.peer_folder(peer) / "endpoint.json").read_text())
+
+    def begin_with(self, peers, start_with, *args):
+        """The first `start_with` peers of a pool, by id; all train."""
+        first, address = self.begin_first("--peers", peers, "--start-with", start_with, *self.ENDLESS,
+                                          *args)
+        pool = {0: first}
+        for peer in range(1, start_with):
+            pool[peer] = self.begin_peer("train", "--join", address)
+            if peer < start_with - 1:
+                self.hears(first, f"waiting for {start_with - 1 - peer} of")
+        self.wait_until(lambda: self.all_train("run", start_with), "all train")
+        return pool
+
+    def join_at(self, member, *args):
+        return self.begin_peer("train", "--join", self.endpoint(member)["address"], *args)
+
+    def trains_at(self, process, peer, incarnation):
+        self.wait_until(lambda: process.poll() is not None or (
+            (self.peer_folder(peer) / "endpoint.json").exists()
+            and self.endpoint(peer)["pid"] == process.pid), f"p{peer:02} is there")
+        self.assertIsNone(process.poll(), self.said(process))
+        self.assertEqual(self.endpoint(peer)["incarnation"], incarnation)
+
+    def merged(self, peer, other):
+        log = self.peer_folder(peer) / "events.jsonl"
+        return any('"merge.applied"' in line and f'"from":"p{other:02}"' in line
+                   for line in log.read_text().splitlines())
+
+    def stop_all(self, processes):
+        for process in processes:
+            self.assertIsNone(process.poll(), self.said(process))
+            process.send_signal(signal.SIGINT)
+        for process in processes:
+            self.end_of(process, code=130)
+
+    def test_any_member_lets_others_in_until_the_pool_is_full(self):
+        pool = self.begin_with(4, 2)
+        # At once, at two members: they may not get one place.
+        late = [self.join_at(member) for member in (0, 1)]
+        for process in late:
+            self.hears(process, "  late  ->  ")
+        places = {self.said(process).splitlines()[-1].split()[0] for process in late}
+        self.wait_until(lambda: (self.peer_folder(2) / "events.jsonl").exists()
+                        and (self.peer_folder(3) / "events.jsonl").exists(), "both there")
+        self.assertEqual(len(places), 2, places)
+        self.wait_until(lambda: all(self.merged(a, b) for a in range(4) for b in range(4) if a != b),
+                        "everybody merges with everybody", 30)
+        out = self.hearsay("train", "--join", self.endpoint(2)["address"])
+        self.assertEqual(out.returncode, 2)
+        self.assertRegex(out.stderr.decode().splitlines()[-1],
+                         "^hearsay: --join: refused by .*: the pool is full: all 4 places are taken")
+        self.stop_all([*pool.values(), *late])
+
+    def test_a_killed_peer_comes_back_to_its_place_by_any_member(self):
+        pool = self.begin_with(3, 3)
+        taken = self.hearsay("train", "--join", self.endpoint(0)["address"], "--name", "p01")
+        self.assertEqual(taken.returncode, 2)
+        self.assertIn(b"p01 is taken, and its peer is there", taken.stderr)
+        for again in range(1, 4):
+            victim = pool.pop(1)
+            victim.kill()
+            victim.wait()
+            pool[1] = self.join_at(2 if again % 2 else 0, "--name", "p01")
+            self.trains_at(pool[1], 1, again)
+        self.wait_until(lambda: self.merged(1, 0) and self.merged(1, 2), "it merges")
+        self.stop_all(pool.values())
+
+    def test_the_place_of_the_first_peer_can_be_taken_when_it_is_gone(self):
+        pool = self.begin_with(3, 3)
+        pool.pop(0).kill()
+        pool[0] = self.join_at(1)
+        self.trains_at(pool[0], 0, 1)
+        self.wait_until(lambda: self.merged(0, 1) and self.merged(0, 2), "it merges")
+        self.stop_all(pool.values())
+
+    def test_names_are_places(self):
+        first, address = self.begin_first("--peers", "3", "--name", "p02", "--epochs", "2")
+        out = self.hearsay("train", "--join", address, "--name", "p02")
+        self.assertIn(b"p02 is taken", out.stderr)
+        out = self.hearsay("train", "--join", address, "--name", "p07")
+        self.assertIn(b"there is no p07 in a pool of 3 peers", out.stderr)
+        second = self.begin_peer("train", "--join", address, "--name", "p01")
+        self.hears(second, "waiting for 1 of 3")
+        third = self.begin_peer("train", "--join", address)
+        self.end_all_of([first, second, third])
+        for process, name in ((first, "p02"), (second, "p01"), (third, "p00")):
+            self.assertIn(f"{name} of 3  127", self.said(process))
+        for words in ("p3", "3", "x", "p-1", "p01x", "p99999999999"):
+            with self.subTest(words=words):
+                self.refused(("train", "--join", address, "--name", words), "--name", words)
+        self.refused(("train", *pools.DIGITS, "--peers", "2", "--name", "p05"), "--name", "p05",
+                     "2 peers")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,18 @@ class AgainTest(ByRankTest):
         for process in pool.values():
             self.end_of(process, code=130)
 
+    def test_a_dead_peer_is_told_once(self):
+        words = (*pools.ENDLESS, "--run", "run", "--time", "8s")
+        pool = {rank: self.begin_rank(rank, 4, *words) for rank in range(4)}
+        self.wait_until(lambda: self.all_train("run", 4), "all train")
+        pool.pop(3).kill()
+        for process in pool.values():
+            self.end_of(process)
+        for rank, process in pool.items():
+            self.assertEqual(self.said(process).count("p03 lost"), 1, self.said(process))
+            lines = [event for event in self.log_of(rank) if event["ev"] in ("peer.lost", "fault.seen")]
+            self.assertLess(len(lines), 6, lines)
+
     def merged_with(self, peer, other):
         log = (self.peer_folder(peer) / "events.jsonl").read_text().splitlines()
         lost = max((i for i, line in enumerate(log) if '"peer.lost"' in line), default=0)
@@ -149,8 +161,8 @@ class AgainTest(ByRankTest):
         self.refused(("train", *words), "run has ended", "--run", env=torchrun(0, 2))
 
     def test_files_of_another_job_do_not_count(self):
-        words = (*pools.DIGITS, "--run", "run", "--epochs", "1", "--start-with", "1")
-        self.end_of(self.begin_rank(0, 2, *words))
+        self.end_of(self.begin_rank(0, 2, *pools.DIGITS, "--run", "run", "--epochs", "1",
+                                    "--start-with", "1"))
         for rank in range(2):
             with self.subTest(rank=rank):
                 self.refused(("train", *pools.DIGITS, "--run", "run"), "belongs to job torchrun a-job",

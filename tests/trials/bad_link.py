@@ -50,9 +50,9 @@ def measure(trial, name, rules, options):
     codes = many.wait_end(length + 60)
     rate, net, idle = ([statistics.median(turn[i] for turn in spans[side]) for side in ("good", "bad")]
                        for i in range(3))
-    change = net[1] / net[0] - 1
-    trial.check(change > -options.slowdown and idle[1] <= options.idle and set(codes.values()) == {0},
-                f"{name:9s} others {change:+.1%} samples/s ({rate[1] / rate[0] - 1:+.1%} with the wait for "
+    slower = pool.change(*net)
+    trial.check(slower > -options.slowdown and idle[1] <= options.idle and set(codes.values()) == {0},
+                f"{name:9s} others {slower:+.1%} samples/s ({pool.change(*rate):+.1%} with the wait for "
                 f"cores), idle {idle[0]:.2%} -> {idle[1]:.2%}, exit codes {sorted(set(codes.values()))}")
     result = many.result()
     bad = result["per_peer"][BAD]

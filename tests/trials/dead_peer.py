@@ -49,8 +49,9 @@ def work(trial, options):
                 f"at most {max(lines)} lines about it in one log (allowed {ALLOWED_LINES})")
     trial.check(None not in knows, "all others know of its death, the last one after "
                                    f"{max(t or 0 for t in knows) * 1e-9:.1f} s")
-    trial.check(after[1] / before[1] > 1 - options.slowdown and after[2] <= options.idle,
-                f"others {after[1] / before[1] - 1:+.1%} samples/s, idle {before[2]:.2%} -> {after[2]:.2%}")
+    trial.check(pool.change(before[1], after[1]) > -options.slowdown and after[2] <= options.idle,
+                f"others {pool.change(before[1], after[1]):+.1%} samples/s, idle {before[2]:.2%} -> "
+                f"{after[2]:.2%}")
     many.signal(signal.SIGTERM)
     many.wait_end(30)
     trial.check(many.result()["peers_lost"] == 1, f"{many.result()['peers_lost']} lost at the end")

@@ -61,8 +61,8 @@ def freeze_once(trial, many, span_s, number):
     rate, net, idle = ([span.total()[i] for span in (before, after)] for i in range(3))
     times = {rank: dropped_after(many, rank, clocks[rank]) for rank in others}
     known = [seconds for seconds in times.values() if seconds is not None]
-    trial.check(net[1] / net[0] > 1 - trial.options.slowdown and idle[1] <= trial.options.idle,
-                f"stop {number}: others {net[1] / net[0] - 1:+.1%} samples/s ({rate[1] / rate[0] - 1:+.1%} "
+    trial.check(pool.change(*net) > -trial.options.slowdown and idle[1] <= trial.options.idle,
+                f"stop {number}: others {pool.change(*net):+.1%} samples/s ({pool.change(*rate):+.1%} "
                 f"with its share of the cores), idle {idle[0]:.2%} -> {idle[1]:.2%}")
     dropped = ", ".join("never asked" if t is None else f"{t:.2f} s" for t in times.values())
     trial.check(known and max(known) <= DROP_BUDGET_S and all(times[rank] is not None for rank in waiting),

@@ -70,7 +70,7 @@ def work(trial, options):
     apart = spread(apart, halves)
     trial.say(f"seed {trial.seed}: {size} peers in halves, cut for {span_s:g} s")
 
-    changes = {rank: bad[rank][1] / good[rank][1] - 1 for rank in everybody}
+    changes = {rank: pool.change(good[rank][1], bad[rank][1]) for rank in everybody}
     merges = [sum(len([e for e in many.events(rank, "merge.applied", since_ns=clocks[rank])])
                   for rank in half) for half in halves]
     idle = max(rates[2] for rates in bad.values())

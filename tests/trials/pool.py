@@ -198,6 +198,11 @@ def samples_at(blocks, t_ns):
     return before[1] + (after[1] - before[1]) * (t_ns - before[0]) / (after[0] - before[0])
 
 
+def change(before, after):
+    """As a share; from nothing it is a loss too: nothing was measured."""
+    return after / before - 1 if before > 0 else -1.0
+
+
 class Span:
     """What the compute lanes did between begin() and end(): trained, stood still, waited for a core."""
 

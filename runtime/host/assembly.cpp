@@ -278,7 +278,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.wait = config.wait;
   settings.until_converged = config.until_converged;
   settings.end_game_rounds = plan.end_game;
-  settings.incarnation = place.incarnation;
+  settings.incarnation = static_cast<std::uint32_t>(place.incarnation);
   settings.late = place.late;
   settings.at_start = place.at_start;
   settings.topology = plan.topology;

@@ -116,6 +116,8 @@ class Protocol {
   virtual const Counters& counters() const = 0;
   // Frames with weights that have arrived and wait for the next boundary.
   virtual void for_each_waiting(const std::function<void(const Frame&)>&) const {}
+  // Other peers that this one believes it can reach; none where peers train alone.
+  virtual std::uint32_t partners_alive() const { return 0; }
   // Everything that decides what it will do next, to go on from there. In a simulation the history
   // continues exactly; a live peer is told Start once more and gives up what was on its way.
   virtual void state(Archive& archive) = 0;

@@ -18,8 +18,10 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   if (done_) return;
   if (std::holds_alternative<input::Start>(input)) {
     Event joined("peer.joined");
-    out.push_back(action::Record{
-        std::move(joined.add("inc", std::int64_t{0}).add("reason", std::string("start")))});
+    joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
+    joined.add("step", static_cast<std::int64_t>(counters_.steps));
+    joined.add("steps", static_cast<std::int64_t>(settings_.epochs * settings_.steps_per_epoch));
+    out.push_back(action::Record{std::move(joined)});
     out.push_back(action::TrainGradient{});
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     gradient_ready(done->report, model, out);

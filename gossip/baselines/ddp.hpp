@@ -30,6 +30,8 @@ class Ddp final : public Protocol {
   explicit Ddp(const DdpSettings& settings) : settings_(settings) {}
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return counters_; }
+  // The ring ends with the first that is gone.
+  std::uint32_t partners_alive() const override { return settings_.peers - 1; }
   void state(Archive& archive) override;
 
   // Values [begin, end) of slice `slice` when `size` values are cut into `peers` slices.

@@ -33,6 +33,9 @@ class GossipPeer final : public Protocol {
   void for_each_waiting(const std::function<void(const Frame&)>& visit) const override {
     inbox_.for_each(visit);
   }
+  std::uint32_t partners_alive() const override {
+    return peer_.settings.peers - 1 - static_cast<std::uint32_t>(peer_.table.out_of_reach());
+  }
 
  private:
   static constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange gets this number

@@ -22,6 +22,7 @@ std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(val
 void GossipPeer::record_joined(const char* reason, Turn& turn) {
   Event joined("peer.joined");
   joined.add("inc", std::int64_t{peer_.settings.incarnation}).add("reason", std::string(reason));
+  joined.add("step", integer(peer_.counters.steps)).add("steps", integer(blocks_.budget_steps()));
   turn.record(std::move(joined));
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/config/config_file.hpp"
 #include "runtime/host/live_peer.hpp"
 #include "runtime/log/run_dir.hpp"
+#include "runtime/metrics/served_display.hpp"
 #include "runtime/net/join.hpp"
 
 namespace hearsay::runtime {
@@ -44,6 +45,7 @@ int first_peer(RunConfig config, const Settings& settings) {
                      std::to_string(config.peers));
   const Endpoint listen = parse_endpoint("--listen", config.listen);
   refuse_open_address(config, listen);
+  ServedPeer metrics(config);
   LivePeer peer(config, PeerId(0), PeerSocket(config));
   RunFacts facts = kFacts;
   facts.data_digest = peer.work().data_digest();
@@ -87,14 +89,14 @@ int first_peer(RunConfig config, const Settings& settings) {
     discard_run(run);
     return 128 + stop_signal();
   }
-  return train_unwatched(peer, run, PeerId(0), place_of(addresses), kFacts);
+  return train_unwatched(peer, run, PeerId(0), place_of(addresses), kFacts, metrics);
 }
 
 void refuse_pool_options(const Settings& settings) {
   for (const Option& option : option_table()) {
     const bool own = option.name == "join" || option.name == "listen" ||
                      option.name == "insecure" || option.name == "json" || option.name == "quiet" ||
-                     option.name == "run";
+                     option.name == "run" || option.name == "metrics";
     if (!own && settings.origin(option.name) == "flag") {
       throw UsageError("--" + std::string(option.name) +
                        ": comes from the first peer when joining; leave it out");
@@ -112,6 +114,7 @@ RunDir run_dir_of(const RunConfig& own, const std::string& path) {
 int join_pool(const RunConfig& own, const Settings& settings) {
   refuse_pool_options(settings);
   const Endpoint first = parse_endpoint("--join", *own.join);
+  ServedPeer metrics(own);
   WaitingWords patience(own);
   const auto tick = [&](const std::string& why) {
     return patience.tick("joining " + first.text() + ": " + why);
@@ -141,7 +144,7 @@ int join_pool(const RunConfig& own, const Settings& settings) {
   const RunDir run = run_dir_of(own, j.at("run").get<std::string>());
   say(own, gossip::peer_name(self) + " of " + std::to_string(config.peers) + "  " +
                peer.announced().text() + "  ->  " + run.path());
-  return train_unwatched(peer, run, self, place_of(addresses), kFacts);
+  return train_unwatched(peer, run, self, place_of(addresses), kFacts, metrics);
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   RunFacts facts{"train", launcher.name, "monotonic", {}, {}, {}};
   facts.session = launcher.name + (launcher.job.empty() ? "" : " " + launcher.job);
   is_own_run(path, facts.session);  // before the data is loaded
+  ServedPeer metrics(config);
   LivePeer peer(config, self, PeerSocket(config));
   facts.data_digest = peer.work().data_digest();
   facts.parameters = peer.work().layout().size();
@@ -140,7 +141,7 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   say(config, gossip::peer_name(self) + " of " + std::to_string(config.peers) + " under " +
                   launcher.name + "  " + peer.announced().text() + (place->late ? "  late" : "") +
                   "  ->  " + run->path());
-  return train_unwatched(peer, *run, self, *place, facts);
+  return train_unwatched(peer, *run, self, *place, facts, metrics);
 }
 
 }  // namespace hearsay::runtime

@@ -68,6 +68,7 @@ const std::vector<Command>& command_table() {
       {"launch", "start N peers as processes on this machine and watch them", command_launch},
       {"train", "be one peer: under hearsay launch, mpirun, or by hand", command_train},
       {"sim", "train a pool of peers in one process, in virtual time", command_sim},
+      {"watch", "live view of a run: its directory, or what --metrics serves", command_watch},
       {"bench", "measure training steps, mixing, the wire: train, mix, net", command_bench},
       {"data", "say what a data set holds and how it is divided: describe, split", command_data},
       {"config", "effective options and their origin, names and costs: show, check, list",

@@ -31,6 +31,7 @@ int command_data(const std::vector<std::string>& args);
 int command_doctor(const std::vector<std::string>& args);
 int command_help(const std::vector<std::string>& args);
 int command_train(const std::vector<std::string>& args);
+int command_watch(const std::vector<std::string>& args);
 
 std::string overview_text();  // `hearsay --help`: commands and three examples, one screen
 

@@ -21,6 +21,7 @@
 #include "runtime/launch/local_peer.hpp"
 #include "runtime/launch/pool_watch.hpp"
 #include "runtime/launch/root_cause.hpp"
+#include "runtime/metrics/served_display.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -118,11 +119,13 @@ int command_launch(const std::vector<std::string>& args) {
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();
   before_leaving_at_once(kill_local_peers);
-  const RunDir run = begin_run(settings, config, {"launch", "hearsay", "monotonic", {}, {}, {}});
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
+  ServedDisplay display(config, view);
+  const RunDir run = begin_run(settings, config, {"launch", "hearsay", "monotonic", {}, {}, {}});
+  display.set_run(run.name(), config.min_peers);
   std::unique_ptr<PoolWatch> watch;
   try {
-    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), view,
+    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), display,
                                         stop_signal_heeded);
   } catch (...) {
     discard_run(run);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/app/pool_view.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,11 +17,6 @@ namespace {
 constexpr const char *kWrapOff = "\x1b[?7l", *kWrapOn = "\x1b[?7h";
 constexpr const char *kClearRest = "\x1b[K", *kClearBelow = "\x1b[J";
 constexpr int kPatience_ms = 100;  // with a stream that somebody made non-blocking
-
-bool takes_text(int fd, int timeout_ms) {
-  pollfd one{fd, POLLOUT, 0};
-  return ::poll(&one, 1, timeout_ms) == 1 && (one.revents & POLLOUT) != 0;
-}
 
 std::function<double()> stopwatch() {
   const auto start = std::chrono::steady_clock::now();

@@ -74,6 +74,10 @@ void StyledLine::gap(int columns) {
   add(std::string(static_cast<std::size_t>(std::max(columns, 0)), ' '));
 }
 
+void StyledLine::append(const StyledLine& other) {
+  for (const Piece& piece : other.pieces_) add(piece.text, piece.style);
+}
+
 void StyledLine::add_left(std::string_view text, int width, Style style) {
   const std::string_view cut = first_columns(text, width);
   add(cut, style);

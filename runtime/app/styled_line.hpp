@@ -20,6 +20,7 @@ class StyledLine {
   void add_left(std::string_view text, int width, Style style = Style::plain);
   void add_right(std::string_view text, int width, Style style = Style::plain);
   void gap(int columns);
+  void append(const StyledLine& other);
 
   int columns() const noexcept { return columns_; }
   void clip(int columns);     // cuts off what is beyond

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/app/terminal.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,6 +34,11 @@ bool may_redraw(int fd, const Environment& environment) {
   const std::string term = value_of(environment, "TERM");
   return ::isatty(fd) == 1 && value_of(environment, "NO_COLOR").empty() && !term.empty() &&
          term != "dumb";
+}
+
+bool takes_text(int fd, int timeout_ms) {
+  pollfd one{fd, POLLOUT, 0};
+  return ::poll(&one, 1, timeout_ms) == 1 && (one.revents & POLLOUT) != 0;
 }
 
 WindowSize window_size(int fd) {

@@ -17,6 +17,8 @@ bool speaks_utf8(const Environment& environment);
 // The stream is a terminal, NO_COLOR is not set (https://no-color.org: and not empty), TERM is not
 // "dumb".
 bool may_redraw(int fd, const Environment& environment);
+// The stream takes some text now, or within that time.
+bool takes_text(int fd, int timeout_ms);
 // 80 x 24 where nobody knows.
 WindowSize window_size(int fd);
 

@@ -164,11 +164,17 @@ void refuse_open_address(const RunConfig& config, const Endpoint& listen) {
 }
 
 int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPlace& place,
-                    const RunFacts& facts) {
+                    const RunFacts& facts, ServedPeer& metrics) {
   const RunConfig& config = peer.config();
+  metrics.begin(config, run.name(), gossip::peer_name(self));
+  LivePeer::Outside outside = outside_of(config, self);
+  outside.status = [&metrics, say_progress = std::move(outside.status)](const PeerStatus& status) {
+    metrics.update(status);
+    say_progress(status);
+  };
   const auto begin = Clock::now();
   const PeerResult result = peer.run(run, place, header_event(run, config, facts, self),
-                                     version_number(), outside_of(config, self));
+                                     version_number(), outside);
   const std::chrono::duration<double> wall = Clock::now() - begin;
   if (peer.displaced())
     throw UsageError("--name: " + result.name + ": " + result.reason + "; take another place");

@@ -9,6 +9,7 @@
 #include "runtime/app/run_header.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/host/live_peer.hpp"
+#include "runtime/metrics/served_display.hpp"
 
 namespace hearsay::runtime {
 
@@ -34,6 +35,6 @@ void refuse_open_address(const RunConfig& config, const Endpoint& listen);
 // Trains to the end; the exit code. The last peer to stop writes the pool's result, and has the
 // pool's verdict; whoever is dead, or frozen, is not waited for.
 int train_unwatched(LivePeer& peer, const RunDir& run, kernels::PeerId self, const PeerPlace& place,
-                    const RunFacts& facts);
+                    const RunFacts& facts, ServedPeer& metrics);
 
 }  // namespace hearsay::runtime

@@ -301,7 +301,9 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
            .help = "serve /metrics, /healthz and /peers.json there",
-           .detail = "Prometheus text. Port 0: any free one, which is printed.",
+           .detail = "Prometheus text of the whole pool, or of a peer started by hand. Port 0: any "
+                     "free one, which is printed. Nothing secret and no model, but readable by "
+                     "anybody who reaches the address.",
            .group = "output",
            .in_short_help = false,
            .recorded = false},

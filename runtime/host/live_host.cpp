@@ -7,6 +7,7 @@
 
 #include "gossip/event.hpp"
 #include "kernels/core/check.hpp"
+#include "runtime/host/status_notes.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -21,13 +22,6 @@ constexpr Time kTellStatus = 250ms;
 // and if even that does not end it (an answer that does not come), it is ended as it stands.
 constexpr Time kGoodbyeAfter = 2s, kGiveUpAfter = 4s;
 constexpr double kLossSmoothing = 0.05;  // as in the simulation
-
-const gossip::FieldValue* field(const gossip::Event& event, std::string_view key) {
-  for (const gossip::Field& f : event.fields) {
-    if (f.key == key) return &f.value;
-  }
-  return nullptr;
-}
 
 }  // namespace
 
@@ -112,6 +106,7 @@ void LiveHost::train_step() {
   const Time took = clock() - begin;
   outcome_.train_s += std::chrono::duration<double>(took).count();
   if (orders_.slow_factor > 1.0) std::this_thread::sleep_for((orders_.slow_factor - 1.0) * took);
+  status_.step_seconds.add(std::chrono::duration<double>(clock() - begin).count());
   status_.loss = status_.loss == 0.0 ? report.loss
                                      : status_.loss + kLossSmoothing * (report.loss - status_.loss);
   take_arrivals(0ns);
@@ -215,12 +210,9 @@ void LiveHost::evaluate() {
 
 void LiveHost::record(const gossip::Event& event) {
   events_.write(now_, name_, event);
-  if (event.name == "merge.applied") {
-    if (const auto* from = field(event, "from")) status_.partner = std::get<std::string>(*from);
-  } else if (event.name == "merge.decided") {
-    if (const auto* alpha = field(event, "alpha")) status_.alpha = std::get<double>(*alpha);
-  } else if (event.name == "peer.lost" && hooks_.notice) {
-    const auto *who = field(event, "who"), *reason = field(event, "reason");
+  note_event(event, std::chrono::duration<double>(now_).count(), status_);
+  if (event.name == "peer.lost" && hooks_.notice) {
+    const auto *who = field_of(event, "who"), *reason = field_of(event, "reason");
     if (who != nullptr && reason != nullptr) {
       hooks_.notice(std::get<std::string>(*who) + " lost (" + std::get<std::string>(*reason) +
                     ", noticed by " + name_ + ")");
@@ -243,8 +235,14 @@ void LiveHost::send_status(PeerStatus::State state) {
   status_.merges = c.merges_started;
   status_.merges_applied = c.merges_applied;
   status_.merges_refused = c.merges_refused;
+  status_.merges_skipped = c.merges_skipped;
+  status_.partners_alive = protocol_.partners_alive();
+  status_.inbox_depth = 0;
+  protocol_.for_each_waiting([&](const gossip::Frame&) { ++status_.inbox_depth; });
   status_.payload_bytes = meter.payload_bytes_sent;
   status_.wire_bytes = meter.wire_bytes_sent;
+  status_.payload_bytes_received = meter.payload_bytes_received;
+  status_.wire_bytes_received = meter.wire_bytes_received;
   told_at_ = now;
   told_samples_ = c.samples;
   hooks_.status(status_);

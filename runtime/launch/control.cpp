@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "runtime/launch/json_fields.hpp"
+#include "runtime/launch/status_json.hpp"
 
 namespace hearsay::runtime {
 namespace control {
@@ -18,117 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 6> kStates{"starting",  "training", "waiting",
-                                                  "lingering", "ended",    "lost"};
-
 std::string line_of(const Json& j) {
   return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// Fields of an object; `ok` turns false at the first that is missing or of another kind.
-class Fields {
- public:
-  explicit Fields(const Json& j) : j_(j) {}
-  bool ok() const { return ok_; }
-
-  std::string text(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_string()) return fail(std::string());
-    return value->get<std::string>();
-  }
-  double number(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_number()) return fail(0.0);
-    const double number = value->get<double>();
-    return std::isfinite(number) ? number : fail(0.0);
-  }
-  std::uint64_t count(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_number_unsigned()) return fail(std::uint64_t{0});
-    return value->get<std::uint64_t>();
-  }
-  bool flag(const char* key) {
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_boolean()) return fail(false);
-    return value->get<bool>();
-  }
-  std::vector<std::string> texts(const char* key) {
-    const Json* value = find(key);
-    std::vector<std::string> texts;
-    if (value == nullptr || !value->is_array()) return fail(texts);
-    for (const Json& each : *value) {
-      if (!each.is_string()) return fail(std::vector<std::string>());
-      texts.push_back(each.get<std::string>());
-    }
-    return texts;
-  }
-
- private:
-  const Json* find(const char* key) const {
-    const auto found = j_.find(key);
-    return found == j_.end() ? nullptr : &*found;
-  }
-  template <typename T>
-  T fail(T nothing) {
-    ok_ = false;
-    return nothing;
-  }
-
-  const Json& j_;
-  bool ok_ = true;
-};
-
-Json status_json(const PeerStatus& s) {
-  Json j;
-  j["is"] = "status";
-  j["state"] = kStates[static_cast<std::size_t>(s.state)];
-  j["clock_s"] = s.clock_s;
-  j["progress"] = s.progress;
-  j["epochs"] = s.epochs;
-  j["samples"] = s.samples;
-  j["samples_per_s"] = s.samples_per_s;
-  j["merges"] = s.merges;
-  j["merges_applied"] = s.merges_applied;
-  j["merges_refused"] = s.merges_refused;
-  j["payload_bytes"] = s.payload_bytes;
-  j["wire_bytes"] = s.wire_bytes;
-  j["loss"] = std::isfinite(s.loss) ? s.loss : 1e30;  // JSON has no word for it
-  j["accuracy"] = s.accuracy;
-  j["evaluated_epochs"] = s.evaluated_epochs;
-  j["evaluated_s"] = s.evaluated_s;
-  j["evaluation_round"] = s.evaluation_round;
-  j["partner"] = s.partner;
-  j["alpha"] = s.alpha;
-  return j;
-}
-
-std::optional<FromPeer> read_status(const Json& j) {
-  Fields f(j);
-  const std::string state = f.text("state");
-  PeerStatus s;
-  std::size_t index = 0;
-  while (index < kStates.size() && kStates[index] != state) ++index;
-  if (index == kStates.size()) return std::nullopt;
-  s.state = static_cast<PeerStatus::State>(index);
-  s.clock_s = f.number("clock_s");
-  s.progress = f.number("progress");
-  s.epochs = f.number("epochs");
-  s.samples = f.count("samples");
-  s.samples_per_s = f.number("samples_per_s");
-  s.merges = f.count("merges");
-  s.merges_applied = f.count("merges_applied");
-  s.merges_refused = f.count("merges_refused");
-  s.payload_bytes = f.count("payload_bytes");
-  s.wire_bytes = f.count("wire_bytes");
-  s.loss = f.number("loss");
-  s.accuracy = f.number("accuracy");
-  s.evaluated_epochs = f.number("evaluated_epochs");
-  s.evaluated_s = f.number("evaluated_s");
-  s.evaluation_round = f.count("evaluation_round");
-  s.partner = f.text("partner");
-  s.alpha = f.number("alpha");
-  if (!f.ok()) return std::nullopt;
-  return s;
 }
 
 Json parse_object(std::string_view line) {
@@ -148,7 +41,8 @@ std::string encode(const FromPeer& message) {
   if (const auto* ready = std::get_if<Ready>(&message)) {
     j = {{"is", "ready"}, {"address", ready->address}};
   } else if (const auto* status = std::get_if<PeerStatus>(&message)) {
-    j = status_json(*status);
+    j = {{"is", "status"}};
+    j.update(status_json(*status));
   } else if (const auto* notice = std::get_if<Notice>(&message)) {
     j = {{"is", "notice"}, {"text", notice->text}};
   } else if (const auto* ended = std::get_if<Ended>(&message)) {
@@ -179,8 +73,11 @@ std::string encode(const ToPeer& message) {
 std::optional<FromPeer> decode_from_peer(std::string_view line) {
   const Json j = parse_object(line);
   const std::string is = word(j, "is");
-  if (is == "status") return read_status(j);
-  Fields f(j);
+  if (is == "status") {
+    if (auto status = read_status(j)) return std::move(*status);
+    return std::nullopt;
+  }
+  JsonFields f(j);
   FromPeer message;
   if (is == "ready") {
     message = Ready{f.text("address")};
@@ -201,7 +98,7 @@ std::optional<ToPeer> decode_to_peer(std::string_view line) {
   const Json j = parse_object(line);
   const std::string what = word(j, "do");
   if (what.empty()) return std::nullopt;
-  Fields f(j);
+  JsonFields f(j);
   ToPeer message;
   if (what == "start") {
     Start start;

@@ -22,6 +22,7 @@
 #include "runtime/launch/pool_watch.hpp"
 #include "runtime/launch/remote_peer.hpp"
 #include "runtime/launch/root_cause.hpp"
+#include "runtime/metrics/served_display.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -76,7 +77,8 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
                std::vector<std::unique_ptr<WatchedPeer>> peers, HeldOutput& output) {
   WatchedPeer& own = *peers.front();
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
-  PoolWatch watch(config, std::move(peers), view, [&] {
+  ServedDisplay display(config, view);
+  PoolWatch watch(config, std::move(peers), display, [&] {
     if (take_checkpoint_request()) own.signal(SIGUSR1);
     output.flush();
     return stop_signal_heeded();
@@ -86,6 +88,7 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
     return failure->exit_code;
   }
   const RunDir run = begin_run(settings, config, {"train", job.launcher, "monotonic", {}, {}, {}});
+  display.set_run(run.name(), config.min_peers);
   run.prepare_peer_dir(own.name());
   output.keep_in(run.peer_stderr(own.name()));
   if (!config.quiet) {

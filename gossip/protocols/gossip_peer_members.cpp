@@ -34,7 +34,7 @@ bool GossipPeer::take_pulses(const Frame& frame, Turn& turn) {
       superseded(pulse, turn);
       return false;
     }
-    tell(news, pulse.peer, "others hear it", turn);
+    tell(news, pulse.peer, pulse.peer == frame.from ? "a frame arrived" : "others hear it", turn);
   }
   tell(peer_.table.heard(frame.from, turn.now), frame.from, "a frame arrived", turn);
   return true;

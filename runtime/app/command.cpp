@@ -66,7 +66,7 @@ int dispatch(const std::vector<std::string>& args) {
 const std::vector<Command>& command_table() {
   static const std::vector<Command> commands{
       {"launch", "start N peers as processes on this machine and watch them", command_launch},
-      {"train", "be one peer: under hearsay launch, mpirun, or by hand", command_train},
+      {"train", "be one peer: under a launcher (mpirun, srun, torchrun) or by hand", command_train},
       {"sim", "train a pool of peers in one process, in virtual time", command_sim},
       {"watch", "live view of a run: its directory, or what --metrics serves", command_watch},
       {"bench", "measure training steps, mixing, the wire: train, mix, net", command_bench},

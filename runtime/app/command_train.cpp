@@ -149,6 +149,7 @@ int command_train(const std::vector<std::string>& args) {
   if (auto channel = inherited_channel()) {
     catch_stop_signals();
     catch_checkpoint_signal();
+    catch_watcher_death();
     return run_watched(std::move(config), std::move(*channel), launcher.name);
   }
   if (config.join || launcher.name == "single") return train_by_hand(config, settings);

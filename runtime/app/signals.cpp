@@ -22,6 +22,10 @@ void on_signal(int signal) {
   alarm(kCleanStopBudget_s);
 }
 
+void on_watcher_death(int) {
+  if (first_signal == 0) on_signal(SIGTERM);
+}
+
 volatile std::sig_atomic_t checkpoint_asked = 0;
 
 void on_checkpoint_signal(int) { checkpoint_asked = 1; }
@@ -43,6 +47,13 @@ void catch_checkpoint_signal() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGUSR1, &action, nullptr);
+}
+
+void catch_watcher_death() {
+  struct sigaction action {};
+  action.sa_handler = on_watcher_death;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGHUP, &action, nullptr);
 }
 
 bool take_checkpoint_request() {

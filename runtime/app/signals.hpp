@@ -6,6 +6,8 @@
 namespace hearsay::runtime {
 
 void catch_stop_signals();
+// SIGHUP, which a watched peer gets when its watcher dies, perhaps several times: the first signal.
+void catch_watcher_death();
 // SIGUSR1 (Slurm's early warning): checkpoint and go on.
 void catch_checkpoint_signal();
 bool take_checkpoint_request();  // true once for every signal that came

@@ -401,7 +401,7 @@ const CommandSyntax& train_syntax() {
   static const CommandSyntax syntax{
       .name = "train",
       .words = "",
-      .summary = "be one peer: under hearsay launch, mpirun, srun, torchrun, or by hand",
+      .summary = "be one peer: by a launcher or by hand",
       .options = all_but({"net", "compute", "threads"}),
       .own = {},
       .max_words = 0,

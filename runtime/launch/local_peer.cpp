@@ -27,7 +27,7 @@ namespace hearsay::runtime {
 namespace {
 
 // Process ids of those that run, for kill_local_peers(); 0 = free. Beyond that many, a peer gets
-// SIGTERM by its parent's death only.
+// SIGHUP by its parent's death only.
 std::array<std::atomic<pid_t>, 1024> running_pids{};
 
 void exchange_pid(pid_t before, pid_t after) {
@@ -76,12 +76,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 [[noreturn]] void become(char* const* words, char* const* environment, int control, int output,
                          int report, pid_t parent) {
   setsid();
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Not SIGTERM: the kernel sends it once for every thread of the parent that the child is handed
+  // on to, and a second SIGTERM would mean "leave at once".
+  prctl(PR_SET_PDEATHSIG, SIGHUP);
   if (getppid() != parent) _exit(143);  // the parent died before the line above
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE}) ::signal(number, SIG_DFL);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE})
+    ::signal(number, SIG_DFL);
   const int input = open("/dev/null", O_RDONLY);
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);

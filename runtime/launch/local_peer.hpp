@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer process that is a child of this one. It runs in a session of its own, so that a terminal's
-// Ctrl-C reaches only the watcher; it gets SIGTERM when its parent dies, however that happens; its
+// Ctrl-C reaches only the watcher; it gets SIGHUP when its parent dies, however that happens; its
 // output goes to a file. Invariant: it is waited for, so no zombie stays, and destroying a
 // LocalPeer that still runs kills it. Lane: the watcher's thread.
 #pragma once

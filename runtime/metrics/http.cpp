@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -140,7 +141,7 @@ class MetricsServer::Lane {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] { run(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_setname_np(thread_.native_handle(), "hearsay-metrics");
   }
@@ -161,6 +162,17 @@ class MetricsServer::Lane {
   }
 
  private:
+  // Memory may run out over an answer; that is no reason for a pool to end.
+  void run() {
+    while (!io_.stopped()) {
+      try {
+        io_.run();
+      } catch (const std::exception&) {
+        continue;
+      }
+    }
+  }
+
   asio::awaitable<void> accept_loop() {
     for (;;) {
       auto [error, socket] = co_await acceptor_.async_accept(kToken);

@@ -149,7 +149,8 @@ class AgainTest(ByRankTest):
         self.refused(("train", *words), "run has ended", "--run", env=torchrun(0, 2))
 
     def test_files_of_another_job_do_not_count(self):
-        self.end_of(self.begin_rank(0, 2, *pools.DIGITS, "--run", "run", "--epochs", "1", "--start-with", "1"))
+        words = (*pools.DIGITS, "--run", "run", "--epochs", "1", "--start-with", "1")
+        self.end_of(self.begin_rank(0, 2, *words))
         for rank in range(2):
             with self.subTest(rank=rank):
                 self.refused(("train", *pools.DIGITS, "--run", "run"), "belongs to job torchrun a-job",

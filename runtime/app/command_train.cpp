@@ -3,6 +3,7 @@
 // control channel; under mpirun this process becomes the supervisor; other launchers say rank and
 // size, and peers find each other by files; otherwise a person has started it, as the first peer
 // (--listen) or to join one (--join).
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/launcher.hpp"
+#include "runtime/app/resume_pool.hpp"
 #include "runtime/app/run_header.hpp"
 #include "runtime/app/signals.hpp"
 #include "runtime/app/version.hpp"
@@ -82,13 +84,19 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
   if (id >= config.peers) throw UsageError("HEARSAY_PEER is not below HEARSAY_PEERS");
   const kernels::PeerId self(static_cast<std::uint32_t>(id));
   LivePeer peer(config, self, PeerSocket(config));
+  if (config.resume) {
+    peer.resume(RunDir::open(config.run_dir), [](const std::string& line) {
+      std::cerr << "hearsay: damaged, looking for the checkpoint before it: " << line << std::endl;
+    });
+  }
   channel.send(control::encode(control::FromPeer(control::Ready{peer.announced().text()})));
   channel.flush();
   const auto start = wait_for_start(channel);
   if (!start) return stop_signal() != 0 ? 128 + stop_signal() : static_cast<int>(ExitCode::usage);
   if (start->peers.size() != config.peers) throw UsageError("the watcher named too few peers");
   PeerPlace place;
-  place.incarnation = start->incarnation;
+  const RunDir run = RunDir::open(start->run);
+  place.incarnation = std::max(start->incarnation, peer.next_incarnation(run));
   place.late = start->late;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     if (i != self.value)
@@ -106,7 +114,6 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
     channel.send(control::encode(control::FromPeer(control::Notice{text})));
   };
   outside.checkpoint_asked = take_checkpoint_request;
-  const RunDir run = RunDir::open(start->run);
   const PeerResult result = peer.run(
       run, place, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
       version_number(), outside);
@@ -138,7 +145,13 @@ int command_train(const std::vector<std::string>& args) {
     std::cout << *help;
     return 0;
   }
-  const Settings settings = merge_settings(arguments, process_environment());
+  Settings settings = merge_settings(arguments, process_environment());
+  // A peer of hearsay launch is given the configuration as it goes on.
+  std::optional<ResumedPool> resumed;
+  if (wants_resume(settings) && !(std::getenv("HEARSAY_CONTROL_FD") && arguments.has("config"))) {
+    resumed = resumed_pool(settings, arguments, process_environment());
+    settings = resumed->settings;
+  }
   RunConfig config = typed_config(settings);
   with_origins(settings, [&] {
     check_names(config);
@@ -152,15 +165,22 @@ int command_train(const std::vector<std::string>& args) {
     catch_watcher_death();
     return run_watched(std::move(config), std::move(*channel), launcher.name);
   }
-  if (config.join || launcher.name == "single") return train_by_hand(config, settings);
+  if (config.join || launcher.name == "single") {
+    if (config.resume) {
+      throw UsageError(
+          "--resume: not of a pool that is started by hand; hearsay launch --run DIR --resume goes "
+          "on with its peers on this machine, mpirun and srun on several");
+    }
+    return train_by_hand(config, settings);
+  }
   if (launcher.name == "openmpi" || launcher.name == "pmix")
-    return supervise_under_mpi(args, settings, config);
+    return supervise_under_mpi(args, settings, std::move(resumed));
   if (launcher.name == "hearsay" && config.run_dir.empty()) {
     throw UsageError(
         "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, "
         "give all peers the same --run DIR, or use hearsay launch -n N");
   }
-  return train_by_rank(settings, launcher);
+  return train_by_rank(settings, launcher, std::move(resumed));
 }
 
 }  // namespace hearsay::runtime

@@ -74,6 +74,7 @@ std::vector<std::unique_ptr<WatchedPeer>> all_peers(std::unique_ptr<LocalPeer> o
 
 // What `hearsay launch` does, over peers of which one is a child of this process.
 int watch_pool(const Settings& settings, const RunConfig& config, const Job& job,
+               const std::optional<ResumedPool>& resumed,
                std::vector<std::unique_ptr<WatchedPeer>> peers, HeldOutput& output) {
   WatchedPeer& own = *peers.front();
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
@@ -87,7 +88,12 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
     if (!failure->line.empty()) std::cerr << "hearsay: " << failure->line << std::endl;
     return failure->exit_code;
   }
-  const RunDir run = begin_run(settings, config, {"train", job.launcher, "monotonic", {}, {}, {}});
+  const RunFacts facts{"train", job.launcher, "monotonic", {}, {}, {}};
+  if (resumed) {
+    take_up_run(*resumed, config, facts);
+    clear_results(resumed->run, config);
+  }
+  const RunDir run = resumed ? resumed->run : begin_run(settings, config, facts);
   display.set_run(run.name(), config.min_peers);
   run.prepare_peer_dir(own.name());
   output.keep_in(run.peer_stderr(own.name()));
@@ -104,7 +110,8 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
 
 // Rank 0. Whatever happens here, the other ranks hear an exit code.
 int lead_job(const Settings& settings, const RunConfig& config, const Job& job,
-             std::unique_ptr<LocalPeer> own, MpiLink& link, HeldOutput& output) {
+             const std::optional<ResumedPool>& resumed, std::unique_ptr<LocalPeer> own,
+             MpiLink& link, HeldOutput& output) {
   SupervisorMail mail(link);
   const auto end_with = [&](int code) {
     for (int rank = 1; rank < link.size(); ++rank) mail.send(rank, relay::Verdict{code});
@@ -113,7 +120,7 @@ int lead_job(const Settings& settings, const RunConfig& config, const Job& job,
   };
   try {
     return end_with(
-        watch_pool(settings, config, job, all_peers(std::move(own), link, mail), output));
+        watch_pool(settings, config, job, resumed, all_peers(std::move(own), link, mail), output));
   } catch (const kernels::Fault& fault) {
     end_with(static_cast<int>(fault.code()));
     throw;
@@ -142,7 +149,7 @@ int print_plan(const Job& job, const ChildCommand& command) {
 }  // namespace
 
 int supervise_under_mpi(const std::vector<std::string>& args, const Settings& settings,
-                        const RunConfig&) {
+                        std::optional<ResumedPool> resumed) {
   if (!mpi_is_built_in()) open_mpi_link();  // says what to do instead
   const Job job = this_job();
   const Settings effective = with_job_size(settings, detect_launcher(process_environment()));
@@ -151,6 +158,10 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
     build_pool_plan(config);
     parse_live_faults(config);
   });
+  if (resumed) {
+    resumed->settings = effective;
+    check_resumable(*resumed, config);
+  }
   HeldOutput output;
   const ChildCommand command = peer_command(args, job, output);
   if (config.dry_run) return print_plan(job, command);
@@ -159,7 +170,8 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
   const auto name = gossip::peer_name(kernels::PeerId(job.rank));
   auto own = std::make_unique<LocalPeer>(name, command);  // before MPI_Init
   const std::unique_ptr<MpiLink> link = open_mpi_link();
-  if (job.rank == 0) return lead_job(effective, config, job, std::move(own), *link, output);
+  if (job.rank == 0)
+    return lead_job(effective, config, job, resumed, std::move(own), *link, output);
   return follow_job(*own, *link, output);
 }
 

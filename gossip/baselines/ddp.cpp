@@ -15,14 +15,10 @@ Ddp::Range Ddp::slice_range(std::size_t size, std::uint32_t peers, std::uint32_t
 }
 
 void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
-  if (done_) return;
-  if (std::holds_alternative<input::Start>(input)) {
-    Event joined("peer.joined");
-    joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
-    joined.add("step", static_cast<std::int64_t>(counters_.steps));
-    joined.add("steps", static_cast<std::int64_t>(settings_.epochs * settings_.steps_per_epoch));
-    out.push_back(action::Record{std::move(joined)});
-    out.push_back(action::TrainGradient{});
+  const bool starts = std::holds_alternative<input::Start>(input);
+  if (done_ && !starts) return;
+  if (starts) {
+    start(out);
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     gradient_ready(done->report, model, out);
     if (settings_.peers == 1) return step_finished(now, out);
@@ -37,6 +33,24 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
     partner_down(down->who, out);
   }
+}
+
+// For the first time, or again from a checkpoint: then with the weights of the last whole step.
+// That all peers stand at the same one is the care of whoever starts them.
+void Ddp::start(Actions& out) {
+  const std::uint64_t budget = settings_.epochs * settings_.steps_per_epoch;
+  Event joined("peer.joined");
+  joined.add("inc", std::int64_t{settings_.incarnation});
+  joined.add("reason", std::string(counters_.steps > 0 ? "resumed" : "start"));
+  joined.add("step", static_cast<std::int64_t>(counters_.steps));
+  joined.add("steps", static_cast<std::int64_t>(budget));
+  out.push_back(action::Record{std::move(joined)});
+  if (counters_.steps > 0) waiting_.clear();
+  hops_ = 0;
+  reducing_ = done_ = waits_for_ever_ = wants_stop_ = stop_agreed_ = false;
+  stop_reason_.reset();
+  if (counters_.steps >= budget) return finish("finished", true, out);
+  out.push_back(action::TrainGradient{});
 }
 
 // A ring without one of its peers cannot add up; weights stay as after the last whole step.

@@ -23,6 +23,7 @@ struct DdpSettings {
   std::uint32_t peers = 1;
   std::uint64_t steps_per_epoch = 1,
                 epochs = 1;  // the same for all peers: those of the largest shard
+  std::uint32_t incarnation = 0;
 };
 
 class Ddp final : public Protocol {
@@ -41,6 +42,7 @@ class Ddp final : public Protocol {
   static Range slice_range(std::size_t size, std::uint32_t peers, std::uint32_t slice);
 
  private:
+  void start(Actions& out);
   void gradient_ready(const StepReport& report, LocalModel& model, Actions& out);
   struct Sum {  // what a slice has collected on its way round
     double examples;

@@ -6,19 +6,30 @@
 namespace hearsay::gossip {
 
 void Local::on(const Input& input, Time now, LocalModel&, Actions& out) {
-  if (done_) return;
-  if (std::holds_alternative<input::Start>(input)) {
-    Event joined("peer.joined");
-    joined.add("inc", std::int64_t{0}).add("reason", std::string("start"));
-    joined.add("step", static_cast<std::int64_t>(counters_.steps));
-    joined.add("steps", static_cast<std::int64_t>(settings_.epochs * settings_.steps_per_epoch));
-    out.push_back(action::Record{std::move(joined)});
-    out.push_back(action::Train{});
+  const bool starts = std::holds_alternative<input::Start>(input);
+  if (done_ && !starts) return;
+  if (starts) {
+    start(out);
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     step_done(done->report, now, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
   }
+}
+
+// For the first time, or again from a checkpoint.
+void Local::start(Actions& out) {
+  const std::uint64_t budget = settings_.epochs * settings_.steps_per_epoch;
+  Event joined("peer.joined");
+  joined.add("inc", std::int64_t{settings_.incarnation});
+  joined.add("reason", std::string(counters_.steps > 0 ? "resumed" : "start"));
+  joined.add("step", static_cast<std::int64_t>(counters_.steps));
+  joined.add("steps", static_cast<std::int64_t>(budget));
+  out.push_back(action::Record{std::move(joined)});
+  done_ = false;
+  stop_reason_.reset();
+  if (counters_.steps >= budget) return finish("finished", true, out);
+  out.push_back(action::Train{});
 }
 
 void Local::step_done(const StepReport& report, Time now, Actions& out) {

@@ -14,6 +14,7 @@ namespace hearsay::gossip {
 struct LocalSettings {
   PeerId self;
   std::uint64_t steps_per_epoch = 1, epochs = 1;
+  std::uint32_t incarnation = 0;
 };
 
 class Local final : public Protocol {
@@ -24,6 +25,7 @@ class Local final : public Protocol {
   void state(Archive& archive) override;
 
  private:
+  void start(Actions& out);
   void step_done(const StepReport& report, Time now, Actions& out);
   void finish(const std::string& reason, bool alive, Actions& out);
 

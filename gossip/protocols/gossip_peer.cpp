@@ -45,7 +45,7 @@ GossipPeer::GossipPeer(const GossipSettings& settings)
 }
 
 void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& out) {
-  if (phase_ == Phase::done) return;
+  if (phase_ == Phase::done && !std::holds_alternative<input::Start>(input)) return;
   Turn turn{now, model, out};
   const std::size_t before = out.size();
   std::visit([&](const auto& in) { handle(in, turn); }, input);
@@ -142,6 +142,9 @@ void GossipPeer::end_block(Turn& turn) {
   finished.add("step_ns", (turn.now - block_.started).count() /
                               std::max<std::int64_t>(1, integer(block_.steps)));
   turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
+  const std::uint64_t left = block_.steps_left;  // of a block that a stop has cut short
+  block_ = Block{};
+  block_.steps_left = left;
 }
 
 // Merges of one boundary follow each other: each starts once the answer to the one before has been

@@ -86,6 +86,36 @@ std::optional<RunDir> open_run(const Settings& settings, RunConfig config, const
   return RunDir::open(path);
 }
 
+// The same for a run that goes on: rank 0 takes it up for this job, the others wait for that.
+std::optional<RunDir> open_resumed(const ResumedPool& resumed, const RunConfig& config,
+                                   const RunFacts& facts, std::uint64_t rank) {
+  const RunDir& run = resumed.run;
+  if (rank == 0 && session_in(run.path()) != facts.session) {
+    take_up_run(resumed, config, facts);
+    clear_results(run, config);
+  }
+  WaitingWords words(config);
+  while (session_in(run.path()) != facts.session) {
+    if (!words.tick("waiting for p00 to take up " + run.path() + " (Ctrl-C gives up)"))
+      return std::nullopt;
+    std::this_thread::sleep_for(kLook);
+  }
+  return run;
+}
+
+// Before the data is loaded. What started again within the job that has resumed goes on as it is.
+void check_resumed(const ResumedPool& resumed, const RunConfig& config, const std::string& session,
+                   std::uint64_t rank) {
+  if (session_in(resumed.run.path()) != session) {
+    if (rank == 0) check_resumable(resumed, config);
+  } else if (std::filesystem::exists(resumed.run.result_json())) {
+    throw UsageError("--resume: " + resumed.run.path() +
+                     " was written by a job with the name of "
+                     "this one (" +
+                     session + "); give this one another name");
+  }
+}
+
 int print_plan(const RunConfig& config, const Launcher& launcher, const std::string& path) {
   if (*launcher.rank != 0) return 0;
   std::cout << "peers     " << config.peers << " processes under " << launcher.name
@@ -96,7 +126,8 @@ int print_plan(const RunConfig& config, const Launcher& launcher, const std::str
 
 }  // namespace
 
-int train_by_rank(const Settings& own, const Launcher& launcher) {
+int train_by_rank(const Settings& own, const Launcher& launcher,
+                  std::optional<ResumedPool> resumed) {
   if (!launcher.rank || !launcher.size || *launcher.rank >= *launcher.size) {
     throw UsageError("hearsay train: " + launcher.name +
                      " does not say which of how many processes this is");
@@ -119,12 +150,23 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   const PeerId self(static_cast<std::uint32_t>(*launcher.rank));
   RunFacts facts{"train", launcher.name, "monotonic", {}, {}, {}};
   facts.session = launcher.name + (launcher.job.empty() ? "" : " " + launcher.job);
-  is_own_run(path, facts.session);  // before the data is loaded
+  if (resumed) {
+    resumed->settings = settings;
+    check_resumed(*resumed, config, facts.session, *launcher.rank);
+  } else {
+    is_own_run(path, facts.session);  // before the data is loaded
+  }
   ServedPeer metrics(config);
   LivePeer peer(config, self, PeerSocket(config));
   facts.data_digest = peer.work().data_digest();
   facts.parameters = peer.work().layout().size();
-  const auto run = open_run(settings, config, facts, *launcher.rank, path);
+  if (resumed) {
+    peer.resume(resumed->run, [&](const std::string& line) {
+      std::cerr << "hearsay: damaged, looking for the checkpoint before it: " << line << "\n";
+    });
+  }
+  const auto run = resumed ? open_resumed(*resumed, config, facts, *launcher.rank)
+                           : open_run(settings, config, facts, *launcher.rank, path);
   if (!run) return 128 + stop_signal();
 
   WaitingWords words(config);
@@ -134,6 +176,7 @@ int train_by_rank(const Settings& own, const Launcher& launcher) {
   plan.start_with = config.start_with != 0 ? config.start_with : config.peers;
   plan.session = facts.session;
   plan.attempt = launcher.attempt;
+  if (resumed) plan.least_incarnation = peer.next_incarnation(*run);
   plan.tick = [&](const std::string& line) { return words.tick(line); };
   plan.is_there = [](const Endpoint& address) { return answers(address); };
   auto place = meet_by_files(*run, plan, peer.announced());

@@ -3,10 +3,15 @@
 // the same variables. Peers find each other by files in the run directory (launch/rendezvous.hpp).
 #pragma once
 
+#include <optional>
+
 #include "runtime/app/launcher.hpp"
+#include "runtime/app/resume_pool.hpp"
 
 namespace hearsay::runtime {
 
-int train_by_rank(const Settings& settings, const Launcher& launcher);
+// `resumed`: with --resume.
+int train_by_rank(const Settings& settings, const Launcher& launcher,
+                  std::optional<ResumedPool> resumed);
 
 }  // namespace hearsay::runtime

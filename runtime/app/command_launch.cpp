@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "gossip/event.hpp"
 #include "kernels/core/errc.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/app/command.hpp"
 #include "runtime/app/pool_end.hpp"
 #include "runtime/app/pool_view.hpp"
+#include "runtime/app/resume_pool.hpp"
 #include "runtime/app/signals.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/config/config.hpp"
@@ -80,6 +82,10 @@ std::vector<std::unique_ptr<WatchedPeer>> start_peers(const RunConfig& config, c
     command.words = peer_words(words, run.run_json(), config.data);
     command.environment = {{"HEARSAY_PEER", std::to_string(i)},
                            {"HEARSAY_PEERS", std::to_string(config.peers)}};
+    if (config.resume) {
+      command.environment.push_back({"HEARSAY_RUN", run.path()});
+      command.environment.push_back({"HEARSAY_RESUME", "true"});
+    }
     command.dropped_prefixes = option_variables();
     command.output_path = run.peer_stderr(name);
     peers.push_back(std::make_unique<LocalPeer>(name, command));
@@ -108,38 +114,52 @@ int command_launch(const std::vector<std::string>& args) {
     std::cout << *help;
     return 0;
   }
-  const Settings settings = merge_settings(arguments, process_environment());
+  const Settings given = merge_settings(arguments, process_environment());
+  std::optional<ResumedPool> resumed;
+  if (wants_resume(given)) resumed = resumed_pool(given, arguments, process_environment());
+  const Settings& settings = resumed ? resumed->settings : given;
   const RunConfig config = typed_config(settings);
   with_origins(settings, [&] {
     check_names(config);
     build_pool_plan(config);
     parse_live_faults(config);
   });
+  if (resumed) check_resumable(*resumed, config);
   if (config.dry_run) return print_plan(config, words);
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();
+  catch_checkpoint_signal();
   before_leaving_at_once(kill_local_peers);
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
   ServedDisplay display(config, view);
-  const RunDir run = begin_run(settings, config, {"launch", "hearsay", "monotonic", {}, {}, {}});
+  const RunFacts facts{"launch", "hearsay", "monotonic", {}, {}, {}};
+  if (resumed) take_up_run(*resumed, config, facts);
+  const RunDir run = resumed ? resumed->run : begin_run(settings, config, facts);
+  const auto give_up = [&] { resumed ? give_back_run(*resumed) : discard_run(run); };
   display.set_run(run.name(), config.min_peers);
   std::unique_ptr<PoolWatch> watch;
+  bool all_listen = false;
+  const auto signals = [&] {
+    if (all_listen && take_checkpoint_request()) watch->ask_for_checkpoints();
+    return stop_signal_heeded();
+  };
   try {
-    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), display,
-                                        stop_signal_heeded);
+    watch = std::make_unique<PoolWatch>(config, start_peers(config, run, words), display, signals);
   } catch (...) {
-    discard_run(run);
+    give_up();
     throw;
   }
   if (const auto failure = watch->gather()) {
-    discard_run(run);
+    give_up();
     if (!failure->line.empty()) std::cerr << "hearsay: " << failure->line << "\n";
     return failure->exit_code;
   }
+  all_listen = true;
+  if (resumed) clear_results(run, config);
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peer processes, "
               << config.data << ", " << config.split << ", " << config.protocol.text << "  ->  "
-              << run.path() << std::endl;
+              << run.path() << (resumed ? " (goes on)" : "") << std::endl;
   }
   const PoolEnding ending = watch->watch(run.path());
   std::cerr << root_cause_table(run, watch->deaths());

@@ -3,6 +3,7 @@
 // control channel; under mpirun this process becomes the supervisor; other launchers say rank and
 // size, and peers find each other by files; otherwise a person has started it, as the first peer
 // (--listen) or to join one (--join).
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -21,6 +22,7 @@
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/launcher.hpp"
+#include "runtime/app/resume_pool.hpp"
 #include "runtime/app/run_header.hpp"
 #include "runtime/app/signals.hpp"
 #include "runtime/app/version.hpp"
@@ -89,13 +91,19 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
   if (id >= config.peers) throw UsageError("HEARSAY_PEER is not below HEARSAY_PEERS");
   const kernels::PeerId self(static_cast<std::uint32_t>(id));
   LivePeer peer(config, self, PeerSocket(config));
+  if (config.resume) {
+    peer.resume(RunDir::open(config.run_dir), [](const std::string& line) {
+      std::cerr << "hearsay: damaged, looking for the checkpoint before it: " << line << std::endl;
+    });
+  }
   channel.send(control::encode(control::FromPeer(control::Ready{peer.announced().text()})));
   channel.flush();
   const auto start = wait_for_start(channel);
   if (!start) return stop_signal() != 0 ? 128 + stop_signal() : static_cast<int>(ExitCode::usage);
   if (start->peers.size() != config.peers) throw UsageError("the watcher named too few peers");
   PeerPlace place;
-  place.incarnation = start->incarnation;
+  const RunDir run = RunDir::open_or_create(start->run);
+  place.incarnation = std::max(start->incarnation, peer.next_incarnation(run));
   place.late = start->late;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     if (i != self.value)
@@ -113,7 +121,6 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
     channel.send(control::encode(control::FromPeer(control::Notice{text})));
   };
   outside.checkpoint_asked = take_checkpoint_request;
-  const RunDir run = RunDir::open_or_create(start->run);
   const PeerResult result = peer.run(
       run, place, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
       version_number(), outside);
@@ -147,7 +154,13 @@ int train(const std::vector<std::string>& args, const Launcher& launcher) {
     std::cout << *help;
     return 0;
   }
-  const Settings settings = merge_settings(arguments, process_environment());
+  Settings settings = merge_settings(arguments, process_environment());
+  // A peer of hearsay launch is given the configuration as it goes on.
+  std::optional<ResumedPool> resumed;
+  if (wants_resume(settings) && !(std::getenv("HEARSAY_CONTROL_FD") && arguments.has("config"))) {
+    resumed = resumed_pool(settings, arguments, process_environment());
+    settings = resumed->settings;
+  }
   RunConfig config = typed_config(settings);
   with_origins(settings, [&] {
     check_names(config);
@@ -163,8 +176,16 @@ int train(const std::vector<std::string>& args, const Launcher& launcher) {
   const bool unsupervised = arguments.is_on("no-supervisor");
   if (unsupervised && !is_mpi(launcher))
     throw UsageError("--no-supervisor: there is a supervisor under mpirun only; leave it out");
-  if (config.join || launcher.name == "single") return train_by_hand(config, settings);
-  if (is_mpi(launcher) && !unsupervised) return supervise_under_mpi(args, settings, config);
+  if (config.join || launcher.name == "single") {
+    if (config.resume) {
+      throw UsageError(
+          "--resume: not of a pool that is started by hand; hearsay launch --run DIR --resume goes "
+          "on with its peers on this machine, mpirun and srun on several");
+    }
+    return train_by_hand(config, settings);
+  }
+  if (is_mpi(launcher) && !unsupervised)
+    return supervise_under_mpi(args, settings, std::move(resumed));
   if (unsupervised && launcher.rank == 0) {
     std::cerr << "hearsay: warning: --no-supervisor: mpirun ends the whole job when one peer dies"
               << std::endl;
@@ -174,7 +195,7 @@ int train(const std::vector<std::string>& args, const Launcher& launcher) {
         "hearsay train: HEARSAY_PEER is set, but no watcher has started this process; unset it, "
         "give all peers the same --run DIR, or use hearsay launch -n N");
   }
-  return train_by_rank(settings, launcher);
+  return train_by_rank(settings, launcher, std::move(resumed));
 }
 
 }  // namespace

@@ -52,8 +52,12 @@ int finish_pool(const RunDir& run, const RunConfig& config, const PoolEnding& en
   write_file_atomically(run.result_json(), text);
   std::cout << (config.json ? text : closing_block(result, config, run.path()));
   std::cout.flush();
-  if (!result.reason.empty() && result.exit_code != 0)
-    std::cerr << "hearsay: " << result.verdict << ": " << result.reason << "\n";
+  if (!result.reason.empty() && result.exit_code != 0) {
+    std::cerr << "hearsay: " << result.verdict << ": " << result.reason;
+    if (ending.signal != 0)
+      std::cerr << "; go on with: hearsay launch --run " << run.path() << " --resume";
+    std::cerr << "\n";
+  }
   return result.exit_code;
 }
 

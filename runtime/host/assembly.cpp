@@ -258,13 +258,14 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
                                                  std::uint64_t steps_per_epoch,
                                                  const PeerPlace& place) {
   const std::string& name = config.protocol.name;
+  const auto incarnation = static_cast<std::uint32_t>(place.incarnation);
   if (name == "local") {
     return std::make_unique<gossip::Local>(
-        gossip::LocalSettings{self, steps_per_epoch, config.epochs});
+        gossip::LocalSettings{self, steps_per_epoch, config.epochs, incarnation});
   }
   if (name == "ddp") {
     return std::make_unique<gossip::Ddp>(
-        gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs});
+        gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs, incarnation});
   }
   gossip::GossipSettings settings;
   settings.self = self;
@@ -278,7 +279,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.wait = config.wait;
   settings.until_converged = config.until_converged;
   settings.end_game_rounds = plan.end_game;
-  settings.incarnation = static_cast<std::uint32_t>(place.incarnation);
+  settings.incarnation = incarnation;
   settings.late = place.late;
   settings.at_start = place.at_start;
   settings.topology = plan.topology;

@@ -50,7 +50,9 @@ double LiveHost::epochs() const {
 }
 
 LiveOutcome LiveHost::run() {
-  start_ = std::chrono::steady_clock::now();
+  start_ = std::chrono::steady_clock::now() - options_.begin_at;
+  looked_at_ = told_at_ = options_.begin_at - 1s;  // both are due
+  told_samples_ = protocol_.counters().samples;
   turn(gossip::input::Start{});
   while (!done_) {
     if (asked_ != Step::none) {
@@ -61,8 +63,13 @@ LiveOutcome LiveHost::run() {
     look_outside();
   }
   send_status(PeerStatus::State::lingering);  // the last numbers
-  outcome_.wall_s = std::chrono::duration<double>(clock()).count();
-  return std::move(outcome_);
+  return so_far();
+}
+
+LiveOutcome LiveHost::so_far() const {
+  LiveOutcome outcome = outcome_;
+  outcome.wall_s = std::chrono::duration<double>(clock() - options_.begin_at).count();
+  return outcome;
 }
 
 void LiveHost::turn(const gossip::Input& input) {
@@ -159,6 +166,7 @@ void LiveHost::look_outside() {
   if (now - looked_at_ < kLookOutside && !done_) return;
   looked_at_ = now;
   if (hooks_.poll) hooks_.poll(orders_);
+  if (hooks_.boundary) hooks_.boundary(*this, orders_);
   if (!done_ && hooks_.log_failure && hooks_.log_failure()) {
     done_ = true;
     outcome_.alive = false;
@@ -209,6 +217,11 @@ void LiveHost::evaluate() {
   event.add("split", std::string("test")).add("loss", result.loss).add("acc", result.accuracy);
   now_ = clock();
   record(event.add("count", static_cast<std::int64_t>(result.examples)));
+}
+
+void LiveHost::record_now(const gossip::Event& event) {
+  now_ = clock();
+  record(event);
 }
 
 void LiveHost::record(const gossip::Event& event) {

@@ -30,6 +30,7 @@ struct LiveOptions {
   std::uint32_t epochs = 1;
   double eval_every_epochs = 0.0;  // of its own epochs; 0 = never on the way
   std::size_t eval_examples = 0;   // 0 = the whole test set
+  gossip::Time begin_at{0};        // where the run clock goes on, of a run that is resumed
 };
 
 // What may be asked of a running peer from outside.
@@ -41,12 +42,16 @@ struct LiveOrders {
   std::uint64_t evaluate_round = 0;  // rises with every order to evaluate at the next boundary
 };
 
+class LiveHost;
+
 struct LiveHooks {
   std::function<Evaluation(std::span<const float>, std::size_t limit)> evaluate;  // may be null
   std::function<void(LiveOrders&)> poll;           // looked at every 20 ms
   std::function<void(const PeerStatus&)> status;   // at most four times a second
   std::function<void(const std::string&)> notice;  // one line per change of state, for people
   std::function<std::optional<std::string>()> log_failure;  // may be null
+  // Between two mini-batches, after every poll: the moment for a checkpoint.
+  std::function<void(LiveHost&, const LiveOrders&)> boundary;
 };
 
 struct LiveOutcome {
@@ -62,6 +67,14 @@ class LiveHost {
            gossip::Protocol& protocol, Transport& transport, Arrivals& arrivals, EventSink& events,
            LiveHooks hooks);
   LiveOutcome run();  // until the protocol has finished, or a stop was not obeyed in time
+
+  // For hooks.boundary.
+  void record_now(const gossip::Event& event);
+  LiveOutcome so_far() const;
+  // What is its own of a checkpoint; to load, before run().
+  void state(gossip::Archive& a) {
+    a("evaluations", evaluations_)("loss", status_.loss)("drops", drops_);
+  }
 
  private:
   struct Alarm {
@@ -105,7 +118,7 @@ class LiveHost {
   LiveOrders orders_;
   EvaluationPlan evaluations_;
   PeerStatus status_;
-  gossip::Time looked_at_{-1'000'000'000}, told_at_{-1'000'000'000}, stop_asked_at_{0};
+  gossip::Time looked_at_{0}, told_at_{0}, stop_asked_at_{0};
   std::uint64_t told_samples_ = 0;
   int stops_ = 0;
   bool done_ = false;

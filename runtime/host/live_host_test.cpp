@@ -51,9 +51,11 @@ class SlowVector final : public Trainer {
   std::span<float> weights() override { return vector_.weights(); }
   std::span<float> gradient() override { return vector_.gradient(); }
   hearsay::gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
+  std::uint64_t examples() const override { return 1; }
   std::uint64_t steps_per_epoch() const override { return 1; }
   void state(hearsay::gossip::Archive&) override {}
   std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
+  void take_optimizer(hearsay::gossip::Archive&) override {}
   void skip_to(std::uint64_t) override {}
 
  private:

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <utility>
@@ -12,8 +13,10 @@
 #include "kernels/core/errc.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
+#include "runtime/host/peer_keeper.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/event_writer.hpp"
+#include "runtime/log/log_tail.hpp"
 #include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
@@ -76,18 +79,60 @@ LivePeer::LivePeer(const RunConfig& config, kernels::PeerId self, PeerSocket soc
       work_(config, self, socket.snapshots),
       transport_(std::move(socket.transport)) {}
 
-PeerResult LivePeer::run(const RunDir& run, const PeerPlace& place, const gossip::Event& header,
+void LivePeer::resume(const RunDir& run, const std::function<void(const std::string&)>& damaged) {
+  resumes_ = true;
+  const std::string name = gossip::peer_name(self_);
+  from_ = newest_peer_checkpoint(run, name, damaged);
+  if (!from_ && config_.protocol.name == "ddp") {
+    throw kernels::UsageError("--resume: " + name + " has no checkpoint in " + run.path() +
+                              ", and --protocol ddp takes in nobody late; resume with the peers "
+                              "that have one");
+  }
+}
+
+std::uint64_t LivePeer::next_incarnation(const RunDir& run) const {
+  const auto earlier = read_endpoint(run, gossip::peer_name(self_));
+  return earlier ? earlier->incarnation + 1 : 0;
+}
+
+// A peer that goes on does so in its log too, and on its run clock.
+std::unique_ptr<EventWriter> LivePeer::open_log(const RunDir& run, const PeerPlace& place,
+                                                const gossip::Event& header) {
+  const std::string name = gossip::peer_name(self_);
+  if (from_) begin_at_ = gossip::Time(static_cast<std::int64_t>(earlier_.wall_s * 1e9));
+  const auto tail = from_ ? find_log_tail(run.peer_events(name), name) : std::nullopt;
+  std::unique_ptr<EventWriter> writer;
+  if (tail) {
+    begin_at_ = std::max(begin_at_, tail->last_t);
+    writer = std::make_unique<EventWriter>(run.peer_dir(name), tail->position);
+  } else {
+    if (place.incarnation > 0 || resumes_) keep_earlier_log(run, name);
+    writer = std::make_unique<EventWriter>(run.peer_dir(name));
+    writer->write_header(header);
+  }
+  if (!from_) return writer;
+  const gossip::Counters& c = work_.counters();
+  gossip::Event resumed("run.resumed");
+  resumed.add("dir", "ckpt/" + CheckpointStore::name_of(from_->number));
+  resumed.add("samples", static_cast<std::int64_t>(c.samples));
+  resumed.add("steps", static_cast<std::int64_t>(c.steps));
+  resumed.add("mseq", static_cast<std::int64_t>(c.merges_applied));
+  resumed.add("inc", static_cast<std::int64_t>(place.incarnation));
+  writer->write(begin_at_, name, resumed);
+  return writer;
+}
+
+PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip::Event& header,
                          const std::string& version, const Outside& outside) {
   const std::string name = gossip::peer_name(self_);
-  const std::string folder = run.prepare_peer_dir(name);
-  write_endpoint(run, name, endpoint_here(announced(), place.incarnation, place.session));
-  if (place.incarnation > 0) {
-    keep_earlier_log(run, name);
-    ::unlink(run.peer_result(name).c_str());
-  }
+  PeerPlace place = given;
+  if (resumes_ && !from_) place.late = true;
+  run.prepare_peer_dir(name);
   work_.take(place);
-  EventWriter writer(folder);
-  writer.write_header(header);
+  if (from_) earlier_ = take_up(*from_, config_, work_);
+  write_endpoint(run, name, endpoint_here(announced(), place.incarnation, place.session));
+  const std::unique_ptr<EventWriter> writer = open_log(run, place, header);
+  if (place.incarnation > 0 || resumes_) ::unlink(run.peer_result(name).c_str());
   Hello hello;
   hello.run = place.pool.empty() ? run.name() : place.pool;
   hello.peer = self_;
@@ -98,51 +143,76 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& place, const gossip
   hello.book = place.book;
   transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
                     place.admission);
-
-  const double cpu_before = cpu_seconds();
-  LiveOutcome outcome;
-  double cpu_s = 0.0;
-  {
-    LogLane log(writer);
-    outcome = train(
-        log, [&] { return log.failure(); }, run, version, outside);
-    transport_->drain(gossip::limits::kDrainTimeout);
-    cpu_s = cpu_seconds() - cpu_before;
-    log.close();
-    if (const auto failure = log.failure()) {
-      outcome.alive = false;
-      outcome.reason = "log failed: " + *failure;
-    }
-  }
-  PeerResult result = result_of(outcome);
-  result.cpu_s = cpu_s;
+  PeerResult result = train(*writer, run, version, outside);
   if (const auto why = displaced()) {  // the files are another's now
     result.alive = false;
     result.reason = *why;
     return result;
-  }
-  if (result.alive) {
-    const bool changed = !outcome.before_end_game.empty();
-    result.test = work_.evaluate(
-        changed ? std::span<const float>(outcome.before_end_game) : work_.trainer().weights(), 0);
-    if (changed) result.test_final = work_.evaluate(work_.trainer().weights(), 0);
-    write_peer_model(run, result, version, work_.layout(),
-                     {work_.trainer().weights(), outcome.before_end_game});
   }
   result.peak_rss_bytes = peak_rss_bytes();
   write_peer_result(run, result);
   return result;
 }
 
-LiveOutcome LivePeer::train(EventSink& log,
-                            const std::function<std::optional<std::string>()>& log_failure,
-                            const RunDir& run, const std::string& version, const Outside& outside) {
+PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::string& version,
+                           const Outside& outside) {
+  const double cpu_before = cpu_seconds();
+  const auto result_so_far = [&](const LiveOutcome& outcome) {
+    PeerResult result = result_of(outcome);
+    result.cpu_s = earlier_.cpu_s + cpu_seconds() - cpu_before;
+    return result;
+  };
+  LogLane log(writer);
+  LiveHooks hooks = hooks_of(outside);
+  hooks.log_failure = [&] { return log.failure(); };
+  const auto checkpoint = [&](LiveHost& host) {
+    LiveOutcome so_far = host.so_far();
+    so_far.alive = true;
+    so_far.reason = "checkpoint";
+    return peer_checkpoint(run, config_, version, result_so_far(so_far), work_, host,
+                           so_far.before_end_game);
+  };
+  const std::string folder = run.peer_checkpoints(gossip::peer_name(self_));
+  PeerKeeper keeper(folder, config_.checkpoint_every_s, gossip::peer_name(self_), checkpoint);
+  hooks.boundary = [&](LiveHost& host, const LiveOrders& orders) {
+    if (displaced()) return;
+    const bool asked = outside.checkpoint_asked && outside.checkpoint_asked();
+    keeper.at_boundary(host, work_.counters().steps, asked, orders.stop.has_value());
+  };
+  LiveHost host(live_options(), work_.trainer(), work_.model(), work_.protocol(), *transport_,
+                arrivals_, log, std::move(hooks));
+  if (from_) take_up_host(*from_, host);
+  from_.reset();
+  LiveOutcome outcome = host.run();
+  transport_->drain(gossip::limits::kDrainTimeout);
+  PeerResult result = result_so_far(outcome);
+  log.close();
+  if (const auto failure = log.failure()) {
+    result.alive = false;
+    result.reason = "log failed: " + *failure;
+  }
+  keeper.wait();
+  if (!result.alive || displaced()) return result;
+  CheckpointStore(folder).write(work_.counters().steps, checkpoint(host));
+  const bool changed = !outcome.before_end_game.empty();
+  const std::span<const float> end = work_.trainer().weights();
+  result.test = work_.evaluate(changed ? std::span<const float>(outcome.before_end_game) : end, 0);
+  if (changed) result.test_final = work_.evaluate(end, 0);
+  return result;
+}
+
+LiveOptions LivePeer::live_options() const {
   LiveOptions options;
   options.self = self_;
   options.seed = config_.seed;
   options.epochs = config_.epochs;
   options.eval_every_epochs = parse_number("--eval-every", config_.eval_every.name);
   options.eval_examples = parse_count("--eval-every", config_.eval_every.arg("n").value_or("0"));
+  options.begin_at = begin_at_;
+  return options;
+}
+
+LiveHooks LivePeer::hooks_of(const Outside& outside) {
   LiveHooks hooks;
   hooks.evaluate = [&](std::span<const float> weights, std::size_t limit) {
     return work_.evaluate(weights, limit);
@@ -153,19 +223,17 @@ LiveOutcome LivePeer::train(EventSink& log,
       orders.stop = std::move(*why);
       orders.leaves = true;
     }
-    if (!outside.checkpoint_asked || !outside.checkpoint_asked()) return;
-    LiveOutcome so_far;
-    so_far.alive = true;
-    so_far.reason = "checkpoint";
-    write_peer_model(run, result_of(so_far), version, work_.layout(),
-                     {work_.trainer().weights(), {}});
   };
-  hooks.status = outside.status;
+  if (outside.status) {
+    hooks.status = [&](const PeerStatus& status) {
+      PeerStatus all = status;  // of all sessions
+      all.payload_bytes += earlier_.payload_bytes;
+      all.wire_bytes += earlier_.wire_bytes;
+      outside.status(all);
+    };
+  }
   hooks.notice = outside.notice;
-  hooks.log_failure = log_failure;
-  LiveHost host(options, work_.trainer(), work_.model(), work_.protocol(), *transport_, arrivals_,
-                log, std::move(hooks));
-  return host.run();
+  return hooks;
 }
 
 PeerResult LivePeer::result_of(const LiveOutcome& outcome) const {
@@ -181,6 +249,7 @@ PeerResult LivePeer::result_of(const LiveOutcome& outcome) const {
   result.io_cpu_s = meter.io_cpu_s;
   result.wall_s = outcome.wall_s;
   result.train_s = outcome.train_s;
+  earlier_.add_to(result);
   return result;
 }
 

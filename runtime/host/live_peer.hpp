@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "runtime/host/live_host.hpp"
+#include "runtime/host/peer_checkpoint.hpp"
 #include "runtime/host/peer_place.hpp"
 #include "runtime/host/peer_work.hpp"
 #include "runtime/host/pool_result.hpp"
+#include "runtime/log/event_writer.hpp"
 #include "runtime/log/run_dir.hpp"
 
 namespace hearsay::runtime {
@@ -45,17 +47,28 @@ class LivePeer {
     std::function<void(const std::string&)> notice;
     std::function<bool()> checkpoint_asked;  // true once for every request
   };
+  // Before run(): goes on from its newest good checkpoint there; without one it begins late, with
+  // the weights of another (a peer that trains alone begins anew). `damaged` hears of those that
+  // were passed over. Throws DamagedFile when all are damaged, UsageError when it cannot be done.
+  void resume(const RunDir& run, const std::function<void(const std::string&)>& damaged);
+  // The earlier start's incarnation + 1, when it left its address there; else 0.
+  std::uint64_t next_incarnation(const RunDir& run) const;
   // Trains to the end in RUN/peers/<name>, and leaves events.jsonl, endpoint.json, ckpt/ and
-  // result.json there. `header` is the first line of its log; the log of an earlier start stays
-  // beside it. A log that cannot be kept ends the peer: not alive, reason "log failed: ...".
+  // result.json there. `header` is the first line of its log; a resumed peer goes on with the log
+  // that is there, any other start leaves it beside its own. A log that cannot be kept ends the
+  // peer: not alive, reason "log failed: ...".
   PeerResult run(const RunDir& run, const PeerPlace& place, const gossip::Event& header,
                  const std::string& version, const Outside& outside);
   // Set when another process has this peer's place. Then nothing but its log was written.
   std::optional<std::string> displaced() const { return transport_->displaced(); }
 
  private:
-  LiveOutcome train(EventSink& log, const std::function<std::optional<std::string>()>& log_failure,
-                    const RunDir& run, const std::string& version, const Outside& outside);
+  std::unique_ptr<EventWriter> open_log(const RunDir& run, const PeerPlace& place,
+                                        const gossip::Event& header);
+  PeerResult train(EventWriter& writer, const RunDir& run, const std::string& version,
+                   const Outside& outside);
+  LiveOptions live_options() const;
+  LiveHooks hooks_of(const Outside& outside);
   PeerResult result_of(const LiveOutcome& outcome) const;
 
   RunConfig config_;
@@ -63,6 +76,10 @@ class LivePeer {
   Arrivals arrivals_;
   PeerWork work_;
   std::unique_ptr<Transport> transport_;
+  bool resumes_ = false;
+  std::optional<LoadedCheckpoint> from_;  // until it is taken up
+  PeerSpent earlier_;                     // in the sessions before
+  gossip::Time begin_at_{0};              // of the run clock
 };
 
 }  // namespace hearsay::runtime

@@ -2,11 +2,9 @@
 #include "runtime/host/peer_files.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <type_traits>
@@ -16,6 +14,7 @@
 
 #include "kernels/core/digest.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/checkpoint/checkpoint_store.hpp"
 #include "runtime/log/atomic_file.hpp"
 #include "runtime/log/posix_file.hpp"
 #include "runtime/log/safetensors.hpp"
@@ -28,14 +27,7 @@ using Json = nlohmann::ordered_json;
 using kernels::DamagedFile;
 
 constexpr std::size_t kMaxTextBytes = 1 << 20;  // such a file is below 2 kB
-constexpr const char* kModel = "/model.safetensors";
-constexpr const char* kBeforeEndGame = "/before_end_game.safetensors";
-
-[[noreturn]] void fail(const std::string& path, const std::string& step, int error) {
-  throw kernels::Fault(
-      kernels::ExitCode::check_failed,
-      path + ": " + step + ": " + error_text(error) + "; free space or choose another --run");
-}
+constexpr const char* kBeforeEndGameFile = "before_end_game.safetensors";
 
 // The one list of what a peer's result.json holds: written and read alike.
 template <typename Result, typename Visit>
@@ -141,35 +133,18 @@ std::optional<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
-std::string folder_name(std::uint64_t steps) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%06llu", static_cast<unsigned long long>(steps));
-  return text;
+std::uint64_t parse_number(const std::string& text, std::size_t& stop) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  stop = error == std::errc() ? static_cast<std::size_t>(end - text.data()) : 0;
+  return number;
 }
 
-std::uint64_t parse_latest(const std::string& path, const std::string& text) {
-  std::uint64_t steps = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, steps);
-  if (error != std::errc() || text != folder_name(steps) + "\n") {
-    throw DamagedFile(path, static_cast<std::size_t>(stop - text.data()),
-                      "does not name a checkpoint");
-  }
-  return steps;
-}
-
-void write_values(const RunDir& run, const std::string& path, const PeerResult& result,
-                  const std::string& version, const kernels::Layout& layout,
-                  std::span<const float> values) {
-  write_safetensors(
-      path, layout, values,
-      {{"format", "pt"},
-       {"hearsay.run", run.name()},
-       {"hearsay.peer", result.name},
-       {"hearsay.version", version},
-       {"hearsay.samples", std::to_string(result.counters.samples)},
-       {"hearsay.parents", result.name + ":" + std::to_string(result.counters.merges_applied)},
-       {"hearsay.digest", kernels::digest(values).hex()}});
+std::string parse_latest(const std::string& path, const std::string& text) {
+  std::size_t stop = 0;
+  const std::string name = CheckpointStore::name_of(parse_number(text, stop));
+  if (text != name + "\n") throw DamagedFile(path, stop, "does not name a checkpoint");
+  return name;
 }
 
 TensorFile read_values(const std::string& path, std::string_view peer) {
@@ -181,35 +156,29 @@ TensorFile read_values(const std::string& path, std::string_view peer) {
   return file;
 }
 
-// The folder appears under its name whole: `.tmp` until all of it is on disk.
-void put_in_place(const std::string& temporary, const std::string& folder,
-                  const std::string& parent) {
-  std::error_code error;
-  fs::remove_all(folder, error);  // of an earlier try: the same steps are the same checkpoint
-  if (std::rename(temporary.c_str(), folder.c_str()) != 0) fail(folder, "rename", errno);
-  const FileHandle handle = open_file(parent, O_RDONLY | O_DIRECTORY);
-  const int failed = handle.is_open() ? sync_file(handle.get()) : errno;
-  if (failed != 0) fail(folder, "sync of the folder", failed);
-}
-
 }  // namespace
 
-void write_peer_model(const RunDir& run, const PeerResult& result, const std::string& version,
-                      const kernels::Layout& layout, const PeerWeights& weights) {
-  run.prepare_peer_dir(result.name);
-  const std::string parent = run.peer_checkpoints(result.name);
-  const std::string name = folder_name(result.counters.steps);
-  const std::string folder = parent + "/" + name, temporary = folder + ".tmp";
-  std::error_code error;
-  fs::remove_all(temporary, error);  // what a killed writer left
-  fs::create_directories(temporary, error);
-  if (error) fail(temporary, "make", error.value());
-  write_values(run, temporary + kModel, result, version, layout, weights.final_weights);
-  if (!weights.before_end_game.empty()) {
-    write_values(run, temporary + kBeforeEndGame, result, version, layout, weights.before_end_game);
-  }
-  put_in_place(temporary, folder, parent);
-  write_file_atomically(parent + "/latest", name + "\n");
+std::vector<TensorPart> peer_model_parts(const RunDir& run, const PeerResult& result,
+                                         const std::string& version, const kernels::Layout& layout,
+                                         const PeerWeights& weights) {
+  const auto part = [&](const char* file, std::span<const float> values) {
+    return TensorPart{
+        file,
+        layout,
+        {values},
+        {{"format", "pt"},
+         {"hearsay.run", run.name()},
+         {"hearsay.peer", result.name},
+         {"hearsay.version", version},
+         {"hearsay.samples", std::to_string(result.counters.samples)},
+         {"hearsay.steps", std::to_string(result.counters.steps)},
+         {"hearsay.parents", result.name + ":" + std::to_string(result.counters.merges_applied)},
+         {"hearsay.digest", kernels::digest(values).hex()}}};
+  };
+  std::vector<TensorPart> parts{part(kModelFile, weights.final_weights)};
+  if (!weights.before_end_game.empty())
+    parts.push_back(part(kBeforeEndGameFile, weights.before_end_game));
+  return parts;
 }
 
 void write_peer_result(const RunDir& run, const PeerResult& result) {
@@ -248,18 +217,23 @@ std::optional<PeerModel> read_peer_model(const RunDir& run, std::string_view pee
   const std::string latest = run.peer_checkpoints(peer) + "/latest";
   const std::optional<std::string> text = read_small_file(latest);
   if (!text) return std::nullopt;
-  PeerModel model;
-  model.steps = parse_latest(latest, *text);
-  const std::string folder = run.peer_checkpoints(peer) + "/" + folder_name(model.steps);
-  if (!fs::exists(folder + kModel))
+  const std::string folder = run.peer_checkpoints(peer) + "/" + parse_latest(latest, *text) + "/";
+  const std::string path = folder + kModelFile, path_before = folder + kBeforeEndGameFile;
+  if (!fs::exists(path))
     throw DamagedFile(latest, 0, "names a checkpoint without a model: " + folder);
-  TensorFile file = read_values(folder + kModel, peer);
+  PeerModel model;
+  TensorFile file = read_values(path, peer);
+  const std::string steps = file.metadata["hearsay.steps"];
+  std::size_t digits = 0;
+  model.steps = parse_number(steps, digits);
+  if (digits == 0 || digits != steps.size())
+    throw DamagedFile(path, 0, "does not say how many mini-batches are behind it");
   model.layout = std::move(file.layout);
   model.final_weights = std::move(file.values);
-  if (!fs::exists(folder + kBeforeEndGame)) return model;
-  TensorFile before = read_values(folder + kBeforeEndGame, peer);
+  if (!fs::exists(path_before)) return model;
+  TensorFile before = read_values(path_before, peer);
   if (const std::string name = model.layout.first_difference(before.layout); !name.empty())
-    throw DamagedFile(folder + kBeforeEndGame, 0, "tensor '" + name + "' is not as in the model");
+    throw DamagedFile(path_before, 0, "tensor '" + name + "' is not as in the model");
   model.before_end_game = std::move(before.values);
   return model;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a live peer leaves in its folder of the run directory, and reading it back: its numbers as
-// result.json, and its final model as ckpt/<steps>/model.safetensors, with the newest complete one
-// named by ckpt/latest. With an end game that changed the weights, the ones from before it lie
+// result.json, and its final model as model.safetensors of its newest checkpoint, the one that
+// ckpt/latest names. With an end game that changed the weights, the ones from before it lie
 // beside the model. Invariant: every file is complete or absent; result.json is written last, so
 // whoever finds it finds the model too. The model file carries the digest of its values. Lane: that
 // of the caller, at the end of a peer. Cost: the weights once (twice after an end game), fsync.
@@ -12,9 +12,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/core/buffer.hpp"
 #include "kernels/core/layout.hpp"
+#include "runtime/checkpoint/checkpoint.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/log/run_dir.hpp"
 
@@ -36,10 +38,13 @@ struct PeerModel {
   }
 };
 
-// Writers make the peer's folder when it is missing, take name, steps, samples and mseq from
-// `result`, and replace what lay there. They throw a Fault with file and errno text.
-void write_peer_model(const RunDir& run, const PeerResult& result, const std::string& version,
-                      const kernels::Layout& layout, const PeerWeights& weights);
+// The model files of a checkpoint; name, steps, samples and mseq are those of `result`. The weights
+// are borrowed.
+std::vector<TensorPart> peer_model_parts(const RunDir& run, const PeerResult& result,
+                                         const std::string& version, const kernels::Layout& layout,
+                                         const PeerWeights& weights);
+// Makes the peer's folder when it is missing, and replaces what lay there. Throws a Fault with file
+// and errno text.
 void write_peer_result(const RunDir& run, const PeerResult& result);
 
 // Readers return nothing when the file is not there, and throw DamagedFile when it is but cannot be

@@ -6,6 +6,7 @@
 
 #include "kernels/core/digest.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/checkpoint/checkpoint_store.hpp"
 #include "runtime/log/safetensors.hpp"
 #include "runtime/log/test_support.hpp"
 #include "tests/catch.hpp"
@@ -44,9 +45,15 @@ bool same(const Evaluation& a, const Evaluation& b) {
 
 RunDir fresh(const TempDir& dir) { return RunDir::create(dir.file("run")); }
 
+void write_model(const RunDir& run, const PeerResult& result, const PeerWeights& weights) {
+  Checkpoint made;
+  made.tensors = peer_model_parts(run, result, "1.2.3", small_layout(), weights);
+  CheckpointStore(run.peer_checkpoints(result.name)).write(result.counters.steps, made);
+}
+
 void write_example(const RunDir& run, bool end_game) {
-  write_peer_model(run, example(), "1.2.3", small_layout(),
-                   {kFinal, end_game ? std::span<const float>(kBefore) : std::span<const float>()});
+  write_model(run, example(),
+              {kFinal, end_game ? std::span<const float>(kBefore) : std::span<const float>()});
   write_peer_result(run, example());
 }
 
@@ -112,18 +119,20 @@ TEST_CASE("a peer's model comes back bit for bit, with the one from before the e
           "[host]") {
   TempDir dir;
   const RunDir run = fresh(dir);
-  for (const bool end_game : {true, false}) {  // the second write replaces the first
-    write_example(run, end_game);
+  for (const bool end_game : {true, false}) {
+    write_example(run, end_game);  // each is the newest
     const auto model = read_peer_model(run, "p03");
     REQUIRE(model);
     CHECK(model->steps == 120);
     CHECK(model->layout.first_difference(small_layout()).empty());
     CHECK(values(model->final_weights.span()) == kFinal);
     CHECK(values(model->counted()) == (end_game ? kBefore : kFinal));
-    CHECK(fs::exists(run.peer_dir("p03") + "/ckpt/000120/before_end_game.safetensors") == end_game);
+    const std::string name = end_game ? "000120" : "000121";
+    CHECK(read_text(run.peer_checkpoints("p03") + "/latest") == name + "\n");
+    CHECK(fs::exists(run.peer_checkpoints("p03") + "/" + name + "/before_end_game.safetensors") ==
+          end_game);
   }
-  CHECK(read_text(run.peer_dir("p03") + "/ckpt/latest") == "000120\n");
-  CHECK(entries(run.peer_checkpoints("p03")) == 2);  // 000120, latest: no .tmp left
+  CHECK(entries(run.peer_checkpoints("p03")) == 3);  // both, latest: no .tmp left
 }
 
 TEST_CASE("a model file tells its ancestry", "[host]") {
@@ -136,6 +145,7 @@ TEST_CASE("a model file tells its ancestry", "[host]") {
                                         {"hearsay.peer", "p03"},
                                         {"hearsay.version", "1.2.3"},
                                         {"hearsay.samples", "15000000000"},
+                                        {"hearsay.steps", "120"},
                                         {"hearsay.parents", "p03:12"},
                                         {"hearsay.digest", kernels::digest(kFinal).hex()}});
 }
@@ -149,7 +159,7 @@ TEST_CASE("the newest checkpoint counts, and what a killed writer left does not"
   CHECK(read_peer_model(run, "p03")->steps == 120);
   PeerResult later = example();
   later.counters.steps = 240;
-  write_peer_model(run, later, "1.2.3", small_layout(), {kBefore, {}});
+  write_model(run, later, {kBefore, {}});
   CHECK(read_peer_model(run, "p03")->steps == 240);
   CHECK(values(read_peer_model(run, "p03")->final_weights.span()) == kBefore);
 }

@@ -27,6 +27,7 @@ class PeerWork {
 
   Trainer& trainer() { return *trainer_; }
   gossip::LocalModel& model() { return *model_; }
+  HostModel& host_model() { return *model_; }
   gossip::Protocol& protocol() { return *protocol_; }
   const gossip::Counters& counters() const { return protocol_->counters(); }
   SnapshotPool& snapshots() { return snapshots_; }

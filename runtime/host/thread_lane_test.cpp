@@ -20,6 +20,8 @@ struct Counting final : Trainer {
   std::span<float> weights() override { return {}; }
   std::span<float> gradient() override { return {}; }
   hearsay::gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
+  std::uint64_t examples() const override { return 1; }
+  void take_optimizer(hearsay::gossip::Archive&) override {}
   std::uint64_t steps_per_epoch() const override { return 1; }
   void state(hearsay::gossip::Archive&) override {}
   std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }

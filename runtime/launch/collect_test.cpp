@@ -11,6 +11,7 @@
 #include "kernels/ops/merge_ops.hpp"
 #include "runtime/data/partition.hpp"
 #include "runtime/host/assembly.hpp"
+#include "runtime/checkpoint/checkpoint_store.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/log/safetensors.hpp"
 #include "runtime/log/test_support.hpp"
@@ -48,6 +49,13 @@ void serial(std::size_t count, const std::function<void(std::size_t, std::size_t
   for (std::size_t i = 0; i < count; ++i) body(i, 0);
 }
 
+void write_model(const RunDir& run, const PeerResult& result, const kernels::Layout& layout,
+                 const PeerWeights& weights) {
+  Checkpoint made;
+  made.tensors = peer_model_parts(run, result, "1.2.3", layout, weights);
+  CheckpointStore(run.peer_checkpoints(result.name)).write(result.counters.steps, made);
+}
+
 // A pool whose peers have run and left their files.
 struct Ran {
   explicit Ran(const RunConfig& c) : config(c), run(RunDir::create(dir.file("pool"))) {
@@ -70,7 +78,7 @@ struct Ran {
     }
   }
   void write(std::uint32_t i) {
-    write_peer_model(run, results[i], "1.2.3", layout, {models[i], {}});
+    write_model(run, results[i], layout, {models[i], {}});
     write_peer_result(run, results[i]);
   }
   // Of `weights` with labels as peer i sees them, by other means than collect's.
@@ -184,7 +192,7 @@ TEST_CASE("a result without its model does not count", "[launch]") {
   write_peer_result(ran.run, ran.results[1]);
   kernels::Layout other;
   other.add("0.weight", {3});
-  write_peer_model(ran.run, ran.results[2], "1.2.3", other, {std::vector<float>(3), {}});
+  write_model(ran.run, ran.results[2], other, {std::vector<float>(3), {}});
   const PoolResult result = collect_pool(ran.run, ran.config, {});
   CHECK(result.lost == 3);
   CHECK(result.peers[0].reason.find("no model") != std::string::npos);
@@ -223,7 +231,7 @@ TEST_CASE("an end game's models are tested apart from the ones that count", "[la
   config.end_game = spec("rounds=2");
   Ran ran(config);
   const std::vector<float> before = ran.models[1];
-  write_peer_model(ran.run, ran.results[1], "1.2.3", ran.layout, {ran.models[0], before});
+  write_model(ran.run, ran.results[1], ran.layout, {ran.models[0], before});
   const PoolResult result = collect_pool(ran.run, ran.config, {});
   CHECK(result.peers[1].test.accuracy == ran.accuracy(1, before));
   REQUIRE(result.peers[1].test_final);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <utility>
 
@@ -316,7 +317,8 @@ void PoolWatch::check_target() {
   if (!config_.target || target_reached_s_ || stopped_at_) return;
   if (!evaluating_) {
     if (mean_progress() * config_.epochs < next_target_check_) return;
-    next_target_check_ += kTargetCheckEpochs;
+    const double quarters = std::floor(mean_progress() * config_.epochs / kTargetCheckEpochs);
+    next_target_check_ = (quarters + 1.0) * kTargetCheckEpochs;  // a resumed pool begins late
     evaluating_ = true;
     send_all(control::Evaluate{++evaluation_round_});
     return;

@@ -147,7 +147,7 @@ std::optional<PeerPlace> Meeting::place_if_started(
 std::optional<PeerPlace> Meeting::meet() {
   auto found = look();
   attempt_ = plan_.attempt;
-  incarnation_ = plan_.attempt;
+  incarnation_ = std::max(plan_.attempt, plan_.least_incarnation);
   if (const auto& own = found[plan_.self.value])
     incarnation_ = std::max(incarnation_, own->file.incarnation + 1);
   const std::string session = session_of(plan_, attempt_);

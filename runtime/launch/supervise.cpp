@@ -74,6 +74,7 @@ std::vector<std::unique_ptr<WatchedPeer>> all_peers(std::unique_ptr<LocalPeer> o
 
 // What `hearsay launch` does, over peers of which one is a child of this process.
 int watch_pool(const Settings& settings, const RunConfig& config, const Job& job,
+               const std::optional<ResumedPool>& resumed,
                std::vector<std::unique_ptr<WatchedPeer>> peers, HeldOutput& output) {
   WatchedPeer& own = *peers.front();
   PoolView view(PoolView::options_for(config.quiet, process_environment()));
@@ -87,7 +88,12 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
     if (!failure->line.empty()) std::cerr << "hearsay: " << failure->line << std::endl;
     return failure->exit_code;
   }
-  const RunDir run = begin_run(settings, config, {"train", job.launcher, "monotonic", {}, {}, {}});
+  const RunFacts facts{"train", job.launcher, "monotonic", {}, {}, {}};
+  if (resumed) {
+    take_up_run(*resumed, config, facts);
+    clear_results(resumed->run, config);
+  }
+  const RunDir run = resumed ? resumed->run : begin_run(settings, config, facts);
   display.set_run(run.name(), config.min_peers);
   run.prepare_peer_dir(own.name());
   output.keep_in(run.peer_stderr(own.name()));
@@ -104,7 +110,8 @@ int watch_pool(const Settings& settings, const RunConfig& config, const Job& job
 
 // Rank 0. Whatever happens here, the other ranks hear an exit code.
 int lead_job(const Settings& settings, const RunConfig& config, const Job& job,
-             std::unique_ptr<LocalPeer> own, MpiLink& link, HeldOutput& output) {
+             const std::optional<ResumedPool>& resumed, std::unique_ptr<LocalPeer> own,
+             MpiLink& link, HeldOutput& output) {
   SupervisorMail mail(link);
   const auto end_with = [&](int code) {
     for (int rank = 1; rank < link.size(); ++rank) mail.send(rank, relay::Verdict{code});
@@ -113,7 +120,7 @@ int lead_job(const Settings& settings, const RunConfig& config, const Job& job,
   };
   try {
     return end_with(
-        watch_pool(settings, config, job, all_peers(std::move(own), link, mail), output));
+        watch_pool(settings, config, job, resumed, all_peers(std::move(own), link, mail), output));
   } catch (const kernels::Fault& fault) {
     end_with(static_cast<int>(fault.code()));
     throw;
@@ -150,7 +157,7 @@ int print_plan(const Job& job, const ChildCommand& command) {
 }  // namespace
 
 int supervise_under_mpi(const std::vector<std::string>& args, const Settings& settings,
-                        const RunConfig&) {
+                        std::optional<ResumedPool> resumed) {
   if (!mpi_is_built_in()) open_mpi_link();  // says what to do instead
   const Job job = this_job();
   const Launcher launcher = detect_launcher(process_environment());
@@ -161,6 +168,10 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
     build_pool_plan(config);
     parse_live_faults(config);
   });
+  if (resumed) {
+    resumed->settings = effective;
+    check_resumable(*resumed, config);
+  }
   HeldOutput output;
   ChildCommand command = peer_command(args, job, output);
   const std::string listen = listen_of_job(effective, launcher);
@@ -178,7 +189,8 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
                      " has started: another MPI than hearsay was built with? --no-supervisor "
                      "does without");
   }
-  if (job.rank == 0) return lead_job(effective, config, job, std::move(own), *link, output);
+  if (job.rank == 0)
+    return lead_job(effective, config, job, resumed, std::move(own), *link, output);
   return follow_job(*own, *link, output);
 }
 

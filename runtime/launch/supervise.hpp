@@ -7,15 +7,18 @@
 // Lane: the one thread of the supervisor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/app/resume_pool.hpp"
 #include "runtime/config/config.hpp"
 
 namespace hearsay::runtime {
 
-// `args`: the words after `train`, which the peer gets too. Throws UsageError.
+// `args`: the words after `train`, which the peer gets too. `resumed`: with --resume. Throws
+// UsageError.
 int supervise_under_mpi(const std::vector<std::string>& args, const Settings& settings,
-                        const RunConfig& config);
+                        std::optional<ResumedPool> resumed);
 
 }  // namespace hearsay::runtime

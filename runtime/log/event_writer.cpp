@@ -39,6 +39,11 @@ bool lock_in_time(int descriptor) {
 
 }  // namespace
 
+bool log_is_held(const std::string& path) {
+  const FileHandle file = open_file(path, O_RDONLY | O_NONBLOCK);
+  return file.is_open() && !lock_in_time(file.get());
+}
+
 void EventWriter::open(int flags) {
   ignore_file_size_signal();
   file_ = open_file(path_, flags);

@@ -26,6 +26,9 @@ struct LogPosition {
   std::map<std::string, std::uint64_t, std::less<>> next_n;  // [peer] number of its next line
 };
 
+// Whether some process writes this log.
+bool log_is_held(const std::string& path);
+
 class EventWriter {
  public:
   // Makes `<run_dir>/events.jsonl`. Throws UsageError when it cannot be opened or already holds

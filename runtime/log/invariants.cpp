@@ -72,6 +72,9 @@ std::optional<Exchange> exchange_of(const LoggedEvent& event) {
   return is_sender ? Exchange{event.peer, *partner, *seq} : Exchange{*partner, event.peer, *seq};
 }
 
+// A live peer goes on from a checkpoint: what it had done after that is undone.
+bool is_resumption(const LoggedEvent& event) { return event.ev == "run.resumed"; }
+
 bool is_usable_verdict(const LoggedEvent& event) {
   const auto verdict = text_key(event, "verdict");
   return verdict == "accept" || verdict == "scale";
@@ -79,6 +82,7 @@ bool is_usable_verdict(const LoggedEvent& event) {
 
 struct Node {
   std::string peer;
+  std::int64_t session = 0;  // a resumed peer counts again from where its checkpoint stood
   std::int64_t mseq = 0;
   friend auto operator<=>(const Node&, const Node&) = default;
 };
@@ -88,25 +92,37 @@ using Graph = std::map<Node, std::vector<Node>>;  // node -> nodes that it feeds
 // A delta carries what its sender had merged when it sent; log order within a peer is its own
 // order.
 Graph merge_graph(const Events& events) {
-  std::map<std::string, std::int64_t> merged;  // applied so far
-  std::map<Exchange, std::int64_t> sent_at;    // sender's mseq
-  for (const LoggedEvent& event : events) {
-    const auto exchange = exchange_of(event);
-    if (event.ev == "merge.applied") {
-      merged[event.peer] = integer_key(event, "mseq").value_or(merged[event.peer] + 1);
-    } else if (event.ev == "delta.sent" && exchange) {
-      sent_at.emplace(*exchange, merged[event.peer]);
-    }
-  }
+  std::map<std::string, Node> at;    // where the peer is
+  std::map<Exchange, Node> sent_at;  // where the sender was
+  const auto here = [&](const std::string& peer) -> Node& {
+    return at.emplace(peer, Node{peer}).first->second;
+  };
   Graph graph;
   for (const LoggedEvent& event : events) {
     const auto exchange = exchange_of(event);
+    Node& node = here(event.peer);
+    if (event.ev == "merge.applied") {
+      node.mseq = integer_key(event, "mseq").value_or(node.mseq + 1);
+    } else if (is_resumption(event)) {
+      const auto mseq = integer_key(event, "mseq").value_or(0);
+      const Node before{node.peer, node.session, mseq};
+      node = {node.peer, node.session + 1, mseq};
+      graph[before].push_back(node);
+    } else if (event.ev == "delta.sent" && exchange) {
+      sent_at.emplace(*exchange, node);
+    }
+  }
+  at.clear();
+  for (const LoggedEvent& event : events) {
+    const auto exchange = exchange_of(event);
     const auto mseq = integer_key(event, "mseq");
+    Node& node = here(event.peer);
+    if (is_resumption(event)) node = {node.peer, node.session + 1, mseq.value_or(0)};
     if (event.ev != "merge.applied" || !exchange || !mseq) continue;
-    const Node node{event.peer, *mseq};
-    graph[{event.peer, *mseq - 1}].push_back(node);
+    node.mseq = *mseq;
+    graph[{node.peer, node.session, *mseq - 1}].push_back(node);
     const auto sent = sent_at.find(*exchange);
-    if (sent != sent_at.end()) graph[{exchange->from, sent->second}].push_back(node);
+    if (sent != sent_at.end()) graph[sent->second].push_back(node);
   }
   return graph;
 }
@@ -163,6 +179,7 @@ Breaches broken_merge_counters(const Events& events) {
   std::map<std::string, std::int64_t> last;
   for (const LoggedEvent& event : events) {
     const auto mseq = integer_key(event, "mseq");
+    if (is_resumption(event)) last[event.peer] = mseq.value_or(0);
     if (event.ev != "merge.applied" || !mseq) continue;
     std::int64_t& before = last[event.peer];
     if (*mseq != before + 1) {
@@ -205,6 +222,7 @@ Breaches unsent_deltas(const Events& events) {
     if (event.ev == "delta.sent" && exchange) sent.insert(*exchange);
     const auto who = text_key(event, "who");
     if (event.ev == "peer.lost" && who) lost.insert(*who);
+    if (is_resumption(event)) lost.insert(event.peer);  // perhaps with the end of its log
   }
   Collector found;
   for (const LoggedEvent& event : events) {

@@ -25,12 +25,13 @@ Breaches missing_merge_keys(const std::vector<LoggedEvent>& events);
 Breaches broken_line_numbers(const std::vector<LoggedEvent>& events);
 // `t_ns` never decreases within a peer.
 Breaches decreasing_clocks(const std::vector<LoggedEvent>& events);
-// `mseq` of a peer's merge.applied is 1, 2, 3, ...
+// `mseq` of a peer's merge.applied is 1, 2, 3, ...; after run.resumed it goes on from that one's.
 Breaches broken_merge_counters(const std::vector<LoggedEvent>& events);
 // A merge.applied has exactly one merge.decided (accept or scale) and one delta.received for its
 // (peer, from, seq).
 Breaches unexplained_merges(const std::vector<LoggedEvent>& events);
-// A delta.received has a delta.sent of (from, seq) to that receiver, or its sender is lost.
+// A delta.received has a delta.sent of (from, seq) to that receiver, or its sender is lost, or was
+// resumed.
 Breaches unsent_deltas(const std::vector<LoggedEvent>& events);
 // Nothing is received before it was sent. Meaningful on a virtual clock only.
 Breaches early_arrivals(const std::vector<LoggedEvent>& events);

@@ -171,3 +171,49 @@ TEST_CASE("many breaches are counted, not listed", "[log]") {
   CHECK(found.size() == kMaxBreaches + 1);
   CHECK(found.back() == "t_ns: and 79 more");
 }
+
+namespace {
+
+// p00 merges p01's model twice, is killed, and goes on from where it had merged once; p01 has
+// merged what p00 sent in between. The last lines of p00 before it was killed are lost.
+std::vector<LoggedEvent> resumed_log(int mseq_after = 2) {
+  return LogBuilder()
+      .send(10, "p01", "p00", 1)
+      .take(11, "p00", "p01", 1, 1)
+      .send(20, "p01", "p00", 2)
+      .take(21, "p00", "p01", 2, 2)
+      .take(30, "p01", "p00", 7, 1)
+      .add(40, "p00", "run.resumed",
+           {{"dir", "ckpt/000120"}, {"samples", 100}, {"steps", 120}, {"mseq", 1}, {"inc", 1}})
+      .send(50, "p01", "p00", 3)
+      .take(51, "p00", "p01", 3, mseq_after)
+      .log();
+}
+
+}  // namespace
+
+TEST_CASE("a peer that goes on from a checkpoint counts its merges from there", "[log]") {
+  CHECK(broken_invariants(resumed_log()).empty());
+  CHECK(broken_merge_counters(resumed_log(3)).size() == 1);
+  auto unsaid = resumed_log();
+  find(unsaid, "run.resumed", "p00").ev = "something.else";
+  CHECK(broken_merge_counters(unsaid).size() == 1);
+  CHECK(unsent_deltas(unsaid).size() == 1);
+}
+
+TEST_CASE("a merge that was undone and one done again in its place are two", "[log]") {
+  // p00's second merge comes from p01's first, which comes from p00's first second one: no cycle.
+  const auto log = LogBuilder()
+                       .send(1, "p01", "p00", 1)
+                       .take(2, "p00", "p01", 1, 1)
+                       .send(3, "p00", "p01", 1)
+                       .take(4, "p01", "p00", 1, 1)
+                       .send(5, "p01", "p00", 2)
+                       .add(6, "p00", "run.resumed", {{"mseq", 0}})
+                       .take(7, "p00", "p01", 2, 1)
+                       .log();
+  CHECK(broken_invariants(log).empty());
+  auto unsaid = log;
+  find(unsaid, "run.resumed", "p00").ev = "something.else";
+  CHECK_FALSE(merge_cycles(unsaid).empty());
+}

@@ -21,9 +21,11 @@ class VectorTrainer final : public Trainer {
   std::span<float> weights() override { return values_.span(); }
   std::span<float> gradient() override { return gradient_.span(); }
   gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
+  std::uint64_t examples() const override { return 1; }
   std::uint64_t steps_per_epoch() const override { return 1; }
   void state(gossip::Archive&) override {}
   std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
+  void take_optimizer(gossip::Archive&) override {}
   void skip_to(std::uint64_t) override {}
 
  private:

@@ -37,11 +37,13 @@ class NnTrainer final : public Trainer {
   std::span<float> weights() override { return weights_.span(); }
   std::span<float> gradient() override { return gradient_.span(); }
   gossip::Probe probe(std::span<const float> weights, std::size_t worker) override;
+  std::uint64_t examples() const override { return order_.size(); }
   std::uint64_t steps_per_epoch() const override { return steps_per_epoch_; }
   void state(gossip::Archive& archive) override;
   std::vector<std::pair<std::string_view, std::span<float>>> moments() override {
     return optimizer_.moments();
   }
+  void take_optimizer(gossip::Archive& archive) override { archive("optimizer", optimizer_); }
   void skip_to(std::uint64_t steps) override;
   const ImageSet& shard() const noexcept { return shard_; }
 

@@ -29,12 +29,15 @@ class Trainer {
   virtual std::span<float> gradient() = 0;
   // Loss and confidence of `weights` on the peer's probe set, examples the peer does not train on.
   virtual gossip::Probe probe(std::span<const float> weights, std::size_t worker) = 0;
+  virtual std::uint64_t examples() const = 0;  // that it trains on
   virtual std::uint64_t steps_per_epoch() const = 0;
 
   // To go on later: position in the data, schedule, counts. Not the weights and not moments().
   virtual void state(gossip::Archive& archive) = 0;
   // Optimiser state of the size of the weights, by name: "momentum", "first", "second".
   virtual std::vector<std::pair<std::string_view, std::span<float>>> moments() = 0;
+  // From the state of a trainer with other examples: what does not depend on them.
+  virtual void take_optimizer(gossip::Archive& archive) = 0;
   // As if `steps` mini-batches had been done, with fresh optimiser state.
   virtual void skip_to(std::uint64_t steps) = 0;
 };

@@ -161,7 +161,7 @@ void judge(const RunConfig& config, const HowItEnded& how, PoolResult& result) {
   result.reason = early_end(result, n, count_reason("converged") > 0, count_reason("time") > 0);
   const auto alive = std::count_if(result.peers.begin(), result.peers.end(),
                                    [](const auto& p) { return p.alive; });
-  if (how.signal != 0 || (alive > 0 && count_reason("interrupted") == alive)) {
+  if (how.signal != 0 || (alive > 0 && count_reason("interrupted") >= alive)) {
     return set("interrupted", kSignalExit + (how.signal != 0 ? how.signal : SIGINT),
                "stopped by a signal");
   }

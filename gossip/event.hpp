@@ -38,4 +38,8 @@ struct Event {
   }
 };
 
+// A peer begins, or goes on, at mini-batch `step` of `steps`.
+Event joined_event(std::uint32_t incarnation, std::string_view reason, std::uint64_t step,
+                   std::uint64_t steps);
+
 }  // namespace hearsay::gossip

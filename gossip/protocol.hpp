@@ -64,7 +64,7 @@ struct Send {
 struct SetTimer {
   Time at;
   std::uint64_t id;
-  // With a peer: fires only once nothing has moved to or from it for `patience`. A slow link is
+  // With a peer: fires only once no weights have moved to or from it for `patience`. A slow link is
   // not a silent one, and only the host knows.
   std::optional<PeerId> quiet_with{};
   Time patience{0};

@@ -39,12 +39,8 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
 // That all peers stand at the same one is the care of whoever starts them.
 void Ddp::start(Actions& out) {
   const std::uint64_t budget = settings_.epochs * settings_.steps_per_epoch;
-  Event joined("peer.joined");
-  joined.add("inc", std::int64_t{settings_.incarnation});
-  joined.add("reason", std::string(counters_.steps > 0 ? "resumed" : "start"));
-  joined.add("step", static_cast<std::int64_t>(counters_.steps));
-  joined.add("steps", static_cast<std::int64_t>(budget));
-  out.push_back(action::Record{std::move(joined)});
+  out.push_back(action::Record{joined_event(
+      settings_.incarnation, counters_.steps > 0 ? "resumed" : "start", counters_.steps, budget)});
   if (counters_.steps > 0) waiting_.clear();
   hops_ = 0;
   reducing_ = done_ = waits_for_ever_ = wants_stop_ = stop_agreed_ = false;

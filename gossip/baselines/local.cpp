@@ -20,12 +20,8 @@ void Local::on(const Input& input, Time now, LocalModel&, Actions& out) {
 // For the first time, or again from a checkpoint.
 void Local::start(Actions& out) {
   const std::uint64_t budget = settings_.epochs * settings_.steps_per_epoch;
-  Event joined("peer.joined");
-  joined.add("inc", std::int64_t{settings_.incarnation});
-  joined.add("reason", std::string(counters_.steps > 0 ? "resumed" : "start"));
-  joined.add("step", static_cast<std::int64_t>(counters_.steps));
-  joined.add("steps", static_cast<std::int64_t>(budget));
-  out.push_back(action::Record{std::move(joined)});
+  out.push_back(action::Record{joined_event(
+      settings_.incarnation, counters_.steps > 0 ? "resumed" : "start", counters_.steps, budget)});
   done_ = false;
   stop_reason_.reset();
   if (counters_.steps >= budget) return finish("finished", true, out);

@@ -48,6 +48,8 @@ Time Deadlines::most(PeerId partner) const {
   if (met) {
     base = std::clamp<Time>(kUsual * found->second.limit(), limits::kExchangeLeast,
                             limits::kExchangeMostOfAll);
+  } else if (pool_.mean > Time{0}) {
+    base = std::clamp<Time>(2 * kUsual * pool_.limit(), limits::kExchangeLeast, base);
   }
   return doubled(base, found != by_partner_.end() ? found->second.slow : 0,
                  limits::kExchangeMostOfAll);

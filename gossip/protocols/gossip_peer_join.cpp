@@ -20,10 +20,8 @@ std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(val
 }  // namespace
 
 void GossipPeer::record_joined(const char* reason, Turn& turn) {
-  Event joined("peer.joined");
-  joined.add("inc", std::int64_t{peer_.settings.incarnation}).add("reason", std::string(reason));
-  joined.add("step", integer(peer_.counters.steps)).add("steps", integer(blocks_.budget_steps()));
-  turn.record(std::move(joined));
+  turn.record(joined_event(peer_.settings.incarnation, reason, peer_.counters.steps,
+                           blocks_.budget_steps()));
 }
 
 void GossipPeer::start_late(Turn& turn) {

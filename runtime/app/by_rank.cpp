@@ -103,11 +103,13 @@ std::optional<RunDir> open_resumed(const ResumedPool& resumed, const RunConfig& 
   return run;
 }
 
-// Before the data is loaded. What started again within the job that has resumed goes on as it is.
+// Before the data is loaded, on every rank: who does not ask would wait for ever for a rank 0 that has
+// refused. What started again within the job that has resumed goes on as it is.
 void check_resumed(const ResumedPool& resumed, const RunConfig& config, const std::string& session,
                    std::uint64_t rank) {
   if (session_in(resumed.run.path()) != session) {
-    if (rank == 0) check_resumable(resumed, config);
+    check_resumable(resumed, config);
+    if (rank == 0) refuse_running(resumed, config);
   } else if (std::filesystem::exists(resumed.run.result_json())) {
     throw UsageError("--resume: " + resumed.run.path() +
                      " was written by a job with the name of "

@@ -124,7 +124,10 @@ int command_launch(const std::vector<std::string>& args) {
     build_pool_plan(config);
     parse_live_faults(config);
   });
-  if (resumed) check_resumable(*resumed, config);
+  if (resumed) {
+    check_resumable(*resumed, config);
+    refuse_running(*resumed, config);
+  }
   if (config.dry_run) return print_plan(config, words);
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();

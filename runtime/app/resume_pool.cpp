@@ -52,12 +52,6 @@ std::optional<Json> newest_about(const RunDir& run, const std::string& peer) {
   return std::nullopt;
 }
 
-void refuse_running(const RunDir& run, const std::string& peer) {
-  if (!log_is_held(run.peer_events(peer))) return;
-  throw UsageError("--resume: the run in " + run.path() + " has not ended: a process writes " +
-                   run.peer_events(peer) + "; wait for it");
-}
-
 void check_synchronous(const RunDir& run, const RunConfig& config) {
   std::optional<std::uint64_t> first;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
@@ -115,7 +109,6 @@ void check_resumable(const ResumedPool& pool, const RunConfig& config) {
   bool any = false;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     const std::string name = gossip::peer_name(kernels::PeerId(i));
-    refuse_running(pool.run, name);
     any |= !CheckpointStore(pool.run.peer_checkpoints(name)).numbers().empty();
   }
   if (!any) {
@@ -124,6 +117,15 @@ void check_resumable(const ResumedPool& pool, const RunConfig& config) {
                      pool.run.run_json());
   }
   if (config.protocol.name == "ddp") check_synchronous(pool.run, config);
+}
+
+void refuse_running(const ResumedPool& pool, const RunConfig& config) {
+  for (std::uint32_t i = 0; i < config.peers; ++i) {
+    const std::string log = pool.run.peer_events(gossip::peer_name(kernels::PeerId(i)));
+    if (!log_is_held(log)) continue;
+    throw UsageError("--resume: the run in " + pool.run.path() +
+                     " has not ended: a process writes " + log + "; wait for it");
+  }
 }
 
 void take_up_run(const ResumedPool& pool, const RunConfig& config, const RunFacts& facts) {

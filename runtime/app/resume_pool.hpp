@@ -25,10 +25,13 @@ ResumedPool resumed_pool(const Settings& given, const Arguments& arguments,
 // True when --resume --run DIR is asked for.
 bool wants_resume(const Settings& settings);
 
-// Throws UsageError when the run is complete and nothing longer was asked for, when a peer of it
-// still runs, when nobody has a checkpoint, or when a synchronous protocol's peers stand at
-// different mini-batches.
+// Throws UsageError when the run is complete and nothing longer was asked for, when nobody has a
+// checkpoint, or when a synchronous protocol's peers stand at different mini-batches. Any process
+// of the job may ask, as long as the run has not been taken up.
 void check_resumable(const ResumedPool& pool, const RunConfig& config);
+// Throws UsageError when a peer of the run still writes its log. For whoever takes the run up: in a
+// job whose peers begin one by one, the others' logs are soon this job's own.
+void refuse_running(const ResumedPool& pool, const RunConfig& config);
 
 // run.json says the new configuration, and when.
 void take_up_run(const ResumedPool& pool, const RunConfig& config, const RunFacts& facts);

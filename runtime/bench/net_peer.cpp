@@ -16,7 +16,7 @@ using kernels::ExitCode;
 using kernels::Fault;
 using kernels::PeerId;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{60}, kLook{1};
 
 TransportOptions options_for(SnapshotPool& pool) {
   TransportOptions options;
@@ -54,7 +54,12 @@ void NetPeer::send(FrameKind kind, std::uint32_t to, std::uint64_t seq, merge::S
 }
 
 void NetPeer::take_arrivals() {
-  auto items = arrivals_.take(kPatience);
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  auto items = arrivals_.take(kLook);
+  while (items.empty() && std::chrono::steady_clock::now() < give_up) {
+    look_();
+    items = arrivals_.take(kLook);
+  }
   if (items.empty()) throw Fault(ExitCode::check_failed, "bench net: nothing came for a minute");
   for (Arrivals::Item& item : items) {
     if (auto* frame = std::get_if<gossip::Frame>(&item)) {

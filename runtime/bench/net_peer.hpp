@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "runtime/host/arrivals.hpp"
@@ -22,6 +24,8 @@ class NetPeer {
 
   std::uint16_t port() const { return transport_.listening().port; }
   void start(const std::vector<std::uint16_t>& ports);  // of all processes, in order
+  // Called about once a second while this waits; throws when there is nothing to wait for.
+  void look_with(std::function<void()> look) { look_ = std::move(look); }
   void finish();  // says goodbye; all processes call it at about the same time
 
   std::uint32_t self() const { return self_; }
@@ -42,6 +46,7 @@ class NetPeer {
   SnapshotPool snapshots_;
   Arrivals arrivals_;  // outlives the transport
   Transport transport_;
+  std::function<void()> look_ = [] {};
   std::deque<gossip::Frame> frames_;       // arrived, not asked for yet
   std::uint32_t called_ = 0, let_go_ = 0;  // meet(): pings here at 0, pongs elsewhere
 };

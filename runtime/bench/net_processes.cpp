@@ -121,6 +121,11 @@ class Others {
     for (const Other& other : others_) put(other.fd, ports.data(), ports.size() * sizeof own);
     return ports;
   }
+  void check() {  // throws when one has ended
+    char byte = 0;
+    for (const Other& other : others_)
+      if (::recv(other.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) get(other.fd, &byte, 1);
+  }
   void add_reports(NetReport& total) {
     for (const Other& other : others_) add(total, get_report(other.fd));
   }
@@ -153,6 +158,7 @@ class Others {
 NetReport run_processes(std::uint32_t processes, std::size_t values, const NetWork& work) {
   Others others(processes, values, work);  // before the transport's thread starts
   NetPeer peer(0, processes, values);
+  peer.look_with([&others] { others.check(); });
   peer.start(others.share_ports(peer.port()));
   NetReport total = work(peer);
   others.add_reports(total);

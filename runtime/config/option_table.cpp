@@ -17,7 +17,7 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "DIR",
            .help = "run directory, made new (runs/<preset>-s<seed>-<time>)",
-           .detail = "Created atomically; refused if it exists.",
+           .detail = "Created atomically; refused if it exists, unless --resume goes on with it.",
            .group = "run",
            .recorded = false},
     Option{.name = "preset",
@@ -221,16 +221,19 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
            .help = "own address for peers; port 0: any free",
-           .detail = "HOST:PORT or [IPv6]:PORT. The first peer by hand prints the line with which "
-                     "others join.",
+           .detail = "HOST:PORT or [IPv6]:PORT; beyond loopback with --insecure. The first peer by "
+                     "hand prints "
+                     "the line with which others join.",
            .group = "network",
            .recorded = false},
     Option{.name = "join",
            .default_text = "off",
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
-           .help = "join the pool whose first peer listens there",
-           .detail = "Everything but --listen and output options comes from the first peer.",
+           .help = "join the pool of the peer that listens there",
+           .detail = "Any running peer will do. What the pool does comes from it; --listen, "
+                     "--announce, --name and output "
+                     "options are the own ones.",
            .group = "network",
            .recorded = false},
     Option{.name = "insecure",

@@ -146,7 +146,7 @@ void LiveHost::fire_alarms() {
   }
 }
 
-// Bytes still move with the peer whose silence the alarm is about.
+// Weights still move with the peer whose silence the alarm is about.
 bool LiveHost::put_off(Alarm alarm) {
   if (!alarm.quiet_with) return false;
   const Time moved = transport_.moved_at(*alarm.quiet_with) - start_;
@@ -220,6 +220,7 @@ void LiveHost::evaluate() {
 }
 
 void LiveHost::record_now(const gossip::Event& event) {
+  if (done_) return;
   now_ = clock();
   record(event);
 }

@@ -69,7 +69,7 @@ class LiveHost {
   LiveOutcome run();  // until the protocol has finished, or a stop was not obeyed in time
 
   // For hooks.boundary.
-  void record_now(const gossip::Event& event);
+  void record_now(const gossip::Event& event);  // nothing once it is done: peer.left comes last
   LiveOutcome so_far() const;
   // What is its own of a checkpoint; to load, before run().
   void state(gossip::Archive& a) {

@@ -16,7 +16,7 @@
 #include "runtime/host/peer_keeper.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/event_writer.hpp"
-#include "runtime/log/log_tail.hpp"
+#include "runtime/log/log_end.hpp"
 #include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
@@ -100,7 +100,7 @@ std::unique_ptr<EventWriter> LivePeer::open_log(const RunDir& run, const PeerPla
                                                 const gossip::Event& header) {
   const std::string name = gossip::peer_name(self_);
   if (from_) begin_at_ = gossip::Time(static_cast<std::int64_t>(earlier_.wall_s * 1e9));
-  const auto tail = from_ ? find_log_tail(run.peer_events(name), name) : std::nullopt;
+  const auto tail = from_ ? find_log_end(run.peer_events(name), name) : std::nullopt;
   std::unique_ptr<EventWriter> writer;
   if (tail) {
     begin_at_ = std::max(begin_at_, tail->last_t);

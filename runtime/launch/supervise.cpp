@@ -171,6 +171,7 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
   if (resumed) {
     resumed->settings = effective;
     check_resumable(*resumed, config);
+    refuse_running(*resumed, config);
   }
   HeldOutput output;
   ChildCommand command = peer_command(args, job, output);

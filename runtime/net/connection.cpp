@@ -98,7 +98,7 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
   wire::HeaderBytes bytes;
   const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
     reading_ = got > 0;  // an idle connection may stand still
-    last_read_ = moved();
+    last_read_ = Clock::now();
     return error || got == bytes.size() ? 0 : bytes.size() - got;
   };
   const auto [error, got] =
@@ -114,6 +114,7 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
     co_return Status(fault->what, true);
   out = std::get<wire::Header>(decoded);
   reading_ = true;  // the condition above is not asked again once the header is complete
+  reads_weights_ = out.is_frame() && out.payload_bytes > 0;
   last_read_ = Clock::now();
   co_return Status();
 }
@@ -123,11 +124,13 @@ asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> i
   while (!into.empty()) {
     const auto piece = into.first(std::min(into.size(), kPieceBytes));
     const auto progress = [&](const error_code& error, std::size_t got) -> std::size_t {
-      last_read_ = moved();
+      last_read_ = Clock::now();
+      if (reads_weights_ && got > 0) note_progress(last_read_);
       return error ? 0 : piece.size() - got;
     };
     const auto [error, got] = co_await asio::async_read(
         socket_, asio::buffer(piece.data(), piece.size()), progress, kToken);
+    progress(error, got);  // not asked about the last bytes
     meter_.wire_bytes_received += got;
     if (error) {
       reading_ = false;
@@ -157,6 +160,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
   std::uint32_t trailer = 0;
   writing_ = true;
   last_write_ = Clock::now();
+  const bool writes_weights = header.is_frame() && header.payload_bytes > 0;
   for (bool first = true, last = false; !last; first = false) {
     const auto piece = payload.first(std::min(payload.size(), kPieceBytes));
     payload = payload.subspan(piece.size());
@@ -173,10 +177,12 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
       total += part.size();
     }
     const auto progress = [&](const error_code& error, std::size_t sent) -> std::size_t {
-      if (sent > 0) last_write_ = moved();  // asked before the first byte as well
+      if (sent > 0) last_write_ = Clock::now();  // asked before the first byte as well
+      if (sent > 0 && writes_weights) note_progress(last_write_);
       return error ? 0 : total - sent;
     };
     const auto [error, sent] = co_await asio::async_write(socket_, parts, progress, kToken);
+    progress(error, sent);  // not asked about the last bytes
     meter_.wire_bytes_sent += sent;
     if (error) {
       writing_ = false;
@@ -207,12 +213,9 @@ asio::awaitable<Connection::Status> Connection::write_text(wire::Kind kind, kern
   co_return co_await write(header, {}, std::as_bytes(std::span(text)));
 }
 
-Connection::Clock::time_point Connection::moved() {
-  const auto now = Clock::now();
-  if (moved_at_ != nullptr)
-    *moved_at_ =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
-  return now;
+void Connection::note_progress(Clock::time_point now) {
+  if (moved_at_ == nullptr) return;
+  *moved_at_ = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
 }
 
 void Connection::finish_sending() {

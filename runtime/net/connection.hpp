@@ -74,7 +74,8 @@ class Connection {
   boost::asio::awaitable<Status> write_text(wire::Kind kind, kernels::PeerId from,
                                             const std::string& text);
 
-  // Notes there, from now on, when bytes last moved (steady clock, ns); outlives the connection.
+  // Notes there, from now on, when bytes of weights last moved (steady clock, ns); outlives the
+  // connection. Not pings: two peers that greet each other get nowhere with an exchange.
   void note_progress_in(std::atomic<std::int64_t>* moved_at) noexcept { moved_at_ = moved_at; }
   void finish_sending();  // the other side reads to the end of the file
   void close(const std::string& why);
@@ -92,12 +93,12 @@ class Connection {
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer wake_;
   MeterCounters& meter_;
-  bool open_ = true, reading_ = false, writing_ = false;
+  bool open_ = true, reading_ = false, writing_ = false, reads_weights_ = false;
   Clock::time_point last_read_, last_write_;
   std::string why_;
   std::atomic<std::int64_t>* moved_at_ = nullptr;
 
-  Clock::time_point moved();  // now, noted
+  void note_progress(Clock::time_point now);
 };
 
 }  // namespace hearsay::runtime

@@ -78,7 +78,7 @@ class Transport {
   TransportMeter meter() const;  // any thread
   // Set once another process has this peer's place: why this one has to leave it. Any thread.
   std::optional<std::string> displaced() const;
-  // When bytes last moved to or from `peer`, in either direction; before the first, the clock's
+  // When weights last moved to or from `peer`, in either direction; before the first, the clock's
   // epoch. Any thread.
   std::chrono::steady_clock::time_point moved_at(kernels::PeerId peer) const;
 

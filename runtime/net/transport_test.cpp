@@ -4,6 +4,7 @@
 #include "runtime/net/transport.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <thread>
 
@@ -80,6 +81,25 @@ TEST_CASE("bytes off the meter are those of the frames and the handshakes") {
     return pool[0]->transport.meter().wire_bytes_sent ==
            pool[1]->transport.meter().wire_bytes_received;
   }));
+}
+
+TEST_CASE("weights that move are progress, pings are not") {
+  using namespace std::chrono_literals;
+  const auto pool = start_pool(2, 1000);
+  const kernels::PeerId other[] = {kernels::PeerId(1), kernels::PeerId(0)};
+  pool[0]->ping(1, 0);
+  REQUIRE(eventually([&] { return pool[1]->seen.frame_count() == 1; }));
+  const auto moved = [&](int i) { return pool[i]->transport.moved_at(other[i]); };
+  const auto opened = std::array{moved(0), moved(1)};
+  std::this_thread::sleep_for(5ms);
+  pool[0]->ping(1, 1);
+  pool[1]->ping(0, 0);
+  REQUIRE(eventually(
+      [&] { return pool[1]->seen.frame_count() == 2 && pool[0]->seen.frame_count() == 1; }));
+  CHECK((moved(0) == opened[0] && moved(1) == opened[1]));
+  pool[0]->transport.send(frame_of(FrameKind::push, 0, 1, 1, random_values(1000, 1)));
+  REQUIRE(eventually([&] { return pool[1]->seen.frame_count() == 3; }));
+  CHECK(eventually([&] { return moved(0) > opened[0] && moved(1) > opened[1]; }));
 }
 
 TEST_CASE("100 MB in both directions at once through 4 KiB buffers both arrive") {

@@ -12,8 +12,8 @@ import time
 
 import harness
 
-# About two seconds of work, so that a signal finds it running.
-LONG = ("--peers", "5", "--epochs", "40", "--merge-every", "0.25", "--chaos", "drop=1%", "--chaos",
+# About three seconds of work, so that a signal finds it running.
+LONG = ("--peers", "5", "--epochs", "120", "--merge-every", "0.25", "--chaos", "drop=1%", "--chaos",
         "kill=p03@60%", "--compute", "jitter", "--net", "link:bandwidth=20Mb/s,latency=1ms,jitter=2ms",
         "--min-peers", "4")
 OFTEN = ("--checkpoint-every", "50ms")
@@ -206,7 +206,7 @@ class ResumeTest(harness.CliTest):
             self.skipTest("mounting a small file system needs root")
         small = self.folder / "small"
         small.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(small)]
+        mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(small)]
         if subprocess.run(mount, capture_output=True, timeout=10).returncode != 0:
             self.skipTest("this system lets nobody mount a small file system")
         try:
@@ -218,7 +218,10 @@ class ResumeTest(harness.CliTest):
             self.wait_for(lambda: self.checkpoints("small/run"))
             good = harness.tree(small / "run/ckpt")
             filler = small / "filler"
-            filler.write_bytes(bytes(3 << 20 >> 1))
+            # What is left is enough for the log meanwhile, and not for half a checkpoint.
+            size = sum(p.stat().st_size for p in (small / "run/ckpt").rglob("*") if p.is_file())
+            disk = os.statvfs(small)
+            filler.write_bytes(bytes(disk.f_bavail * disk.f_bsize - size // 2))
             for _ in range(3):
                 process.send_signal(signal.SIGUSR1)
                 time.sleep(0.1)

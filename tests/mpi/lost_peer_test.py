@@ -37,7 +37,7 @@ class KilledPeerTest(mpi_pools.MpiTest):
         self.kill_one(3)
 
     def test_a_kill_may_be_asked_for_as_the_first_five_minutes_do(self):
-        out = self.run_job(*pools.DIGITS, "--epochs", "100", "--run", "run", "--chaos", "kill=1@30%")
+        out = self.run_job(*pools.DIGITS, "--epochs", "800", "--run", "run", "--chaos", "kill=1@30%")
         lost = [peer["peer"] for peer in self.result_of("run")["per_peer"] if not peer["alive"]]
         self.assertEqual(len(lost), 1)
         self.check_survivors(lost)
@@ -63,7 +63,7 @@ class KilledPeerTest(mpi_pools.MpiTest):
 
 class NoQuorumTest(mpi_pools.MpiTest):
     def test_too_few_survivors_fail_the_job(self):
-        out = self.run_job(*pools.DIGITS, "--epochs", "100", "--run", "run", "--chaos", "kill=3@30%",
+        out = self.run_job(*pools.DIGITS, "--epochs", "800", "--run", "run", "--chaos", "kill=3@30%",
                            "--min-peers", "2", code=3)
         self.assertEqual(self.result_of("run")["verdict"], "lost quorum")
         self.assertIn(b"--min-peers 2", out.stderr)

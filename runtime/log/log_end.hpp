@@ -12,7 +12,7 @@
 
 namespace hearsay::runtime {
 
-struct LogTail {
+struct LogEnd {
   LogPosition position;
   std::chrono::nanoseconds last_t{0};  // run clock of the last line
 };
@@ -20,6 +20,6 @@ struct LogTail {
 // Nothing when there is no such log, or nothing but a torn header. Throws DamagedFile when no line
 // of the last kMostTornBytes can be read, UsageError when the file cannot.
 inline constexpr std::size_t kMostTornBytes = 16 << 20;
-std::optional<LogTail> find_log_tail(const std::string& path, const std::string& peer);
+std::optional<LogEnd> find_log_end(const std::string& path, const std::string& peer);
 
 }  // namespace hearsay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/log/log_tail.hpp"
+#include "runtime/log/log_end.hpp"
 
 #include "kernels/core/errc.hpp"
 #include "runtime/log/event_reader.hpp"
@@ -32,7 +32,7 @@ TEST_CASE("a log cut at any byte goes on after its last whole line", "[log]") {
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     CAPTURE(length);
     write_text(path, whole.substr(0, length));
-    const auto tail = find_log_tail(path, "p03");
+    const auto tail = find_log_end(path, "p03");
     REQUIRE(tail.has_value() == (length >= header));
     if (!tail) continue;
     const std::size_t end = whole.rfind('\n', length - 1) + 1;
@@ -56,26 +56,26 @@ TEST_CASE("what a machine without power left behind the last line is not counted
        {std::string(5000, '\0'), std::string("\n\n\n"), std::string("{}\n"),
         std::string("{\"ev\":\n"), std::string(200'000, 'x') + "\n" + std::string(70'000, 'y')}) {
     write_text(path, whole + rest);
-    const auto tail = find_log_tail(path, "p03");
+    const auto tail = find_log_end(path, "p03");
     REQUIRE(tail);
     CHECK(tail->position.bytes == whole.size());
     CHECK(tail->position.next_n.at("p03") == 3000);
     CHECK(tail->last_t == nanoseconds(299'900));
   }
   write_text(path, whole + std::string(kMostTornBytes + 100'000, 'x'));
-  CHECK_THROWS_AS(find_log_tail(path, "p03"), hearsay::kernels::DamagedFile);
+  CHECK_THROWS_AS(find_log_end(path, "p03"), hearsay::kernels::DamagedFile);
 }
 
 TEST_CASE("no log, another peer's log, and one that is not a log", "[log]") {
   const TempDir dir;
   const std::string path = dir.file("events.jsonl");
-  CHECK_FALSE(find_log_tail(path, "p03"));
+  CHECK_FALSE(find_log_end(path, "p03"));
   write_log(dir, 3);
-  const auto header_only = find_log_tail(path, "p04");
+  const auto header_only = find_log_end(path, "p04");
   REQUIRE(header_only);
   CHECK(header_only->position.next_n.empty());
   write_text(path, "no log\nat all\n");
-  CHECK_FALSE(find_log_tail(path, "p03"));
+  CHECK_FALSE(find_log_end(path, "p03"));
 }
 
 TEST_CASE("a log has one writer at a time", "[log]") {

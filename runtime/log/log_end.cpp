@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/log/log_tail.hpp"
+#include "runtime/log/log_end.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ constexpr std::size_t kPieceBytes = 64 << 10;
 
 // Of a whole line without its newline: number and time when it is one of this peer's, or the
 // header.
-bool read_line(std::string_view line, const std::string& peer, LogTail& tail) {
+bool read_line(std::string_view line, const std::string& peer, LogEnd& tail) {
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return false;
   const auto is = [&](const char* key, const std::string& text) {
@@ -40,7 +40,7 @@ bool read_line(std::string_view line, const std::string& peer, LogTail& tail) {
 
 }  // namespace
 
-std::optional<LogTail> find_log_tail(const std::string& path, const std::string& peer) {
+std::optional<LogEnd> find_log_end(const std::string& path, const std::string& peer) {
   const FileHandle file = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!file.is_open()) {
     if (errno == ENOENT) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<LogTail> find_log_tail(const std::string& path, const std::string&
         end == 0 ? std::string::npos : std::string_view(text).substr(0, end).rfind('\n');
     if (newline != std::string::npos && (before != std::string::npos || begin == 0)) {
       const std::size_t first = before == std::string::npos ? 0 : before + 1;
-      LogTail tail;
+      LogEnd tail;
       tail.position.bytes = newline + 1;
       if (read_line(std::string_view(text).substr(first, end - first), peer, tail)) return tail;
     }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace hearsay::gossip::limits {
 
@@ -27,6 +28,12 @@ inline constexpr auto kQuietMost = 30s;
 inline constexpr auto kExchangeMost = 15s;
 inline constexpr auto kExchangeLeast = 5s;
 inline constexpr auto kExchangeMostOfAll = 3600s;
+
+// Bad models in a row after which their sender is ignored, and for how many own merges.
+inline constexpr std::uint32_t kStrikes = 3;
+inline constexpr std::uint64_t kCoolDownMerges = 50;
+// How often a peer whose weights are no numbers any more starts again with a neighbour's.
+inline constexpr std::uint32_t kRestores = 3;
 
 // Signs of life: every peer beats this often, and a frame carries that many pulses.
 inline constexpr auto kBeat = 1s;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kernels/ops/merge_ops.hpp"
+#include "merge/crowd.hpp"
 #include "merge/snapshot.hpp"
 
 namespace hearsay::gossip {
@@ -14,6 +15,12 @@ namespace hearsay::gossip {
 struct Probe {
   double loss = 0.0;         // mean cross-entropy on the peer's probe set
   double confidence = 0.0;   // mean probability of the true class
+  std::size_t examples = 0;  // 0: the peer has no probe set
+};
+
+// Loss of a merged model less the own loss, on the same examples.
+struct Comparison {
+  double mean = 0.0, standard_error = 0.0;
   std::size_t examples = 0;  // 0: the peer has no probe set
 };
 
@@ -31,6 +38,13 @@ class LocalModel {
   virtual void adopt(const merge::Snapshot& in, std::uint64_t steps) = 0;
   // The own weights when `other` is null. One forward pass over the probe set.
   virtual Probe probe(const merge::Snapshot* other) = 0;
+  // What blend() with the same arguments would do to the loss; changes nothing. Two forward passes
+  // over the probe set.
+  virtual Comparison compare(double alpha, const merge::Snapshot& in,
+                             const merge::Snapshot* base) = 0;
+  // The centre of these models and the own weights.
+  virtual merge::SnapshotRef crowd_center(const merge::CrowdRule& rule,
+                                          std::span<const merge::SnapshotRef> models) = 0;
 
   // Local displacement since begin_block(), merges taken out: || w_end - w_start - sum of merges
   // ||.

@@ -2,6 +2,7 @@
 #include "gossip/merging.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "gossip/limits.hpp"
@@ -20,10 +21,11 @@ merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn)
   const std::uint64_t own = peer.counters.samples;
   evidence.age_steps =
       own > frame.samples ? static_cast<double>(own - frame.samples) / peer.settings.batch : 0.0;
-  const Acquaintance met = peer.acquaintances[frame.from];
+  const Acquaintance& met = peer.acquaintances[frame.from];
   evidence.local_samples = own - met.own_samples;
   evidence.remote_samples =
       frame.samples > met.their_samples ? frame.samples - met.their_samples : 0;
+  evidence.clip_radius = peer.displacements.clip_radius(std::sqrt(evidence.stats.local_sq));
   if (peer.settings.policy->needs_confidence() && !request.fixed_alpha && evidence.stats.bad == 0) {
     evidence.local_confidence = turn.model.probe(nullptr).confidence;
     evidence.remote_confidence = turn.model.probe(frame.values.get()).confidence;
@@ -37,7 +39,9 @@ void advance_clocks(const Frame& frame, double age_samples, PeerState& peer) {
   c.longest_gap_samples = std::max(c.longest_gap_samples, c.samples - c.samples_at_last_merge);
   c.samples_at_last_merge = c.samples;
   c.age_samples_sum += age_samples;
-  peer.acquaintances[frame.from] = {c.samples, frame.samples};
+  Acquaintance& met = peer.acquaintances[frame.from];
+  met.own_samples = c.samples;
+  met.their_samples = frame.samples;
   peer.votes.grow_older();
 }
 
@@ -50,15 +54,84 @@ void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn&
   peer.votes.cast(peer.monitor.converged());
 }
 
+// Alpha, half of it, a quarter: the first that costs no loss beyond noise. Without a probe set there
+// is nothing to go by, and the rule decides alone.
+merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest& request,
+                     Turn& turn) {
+  for (int trial = 0; trial < 3; ++trial) {
+    const Comparison change = turn.model.compare(decision.alpha, *request.frame.values, request.base);
+    if (change.examples == 0 || change.mean <= kappa * change.standard_error) {
+      if (trial > 0) decision = {merge::Verdict::scale, decision.alpha, "gate"};
+      return decision;
+    }
+    decision.alpha *= 0.5;
+  }
+  return {merge::Verdict::refuse, 0.0, "gate: the loss would rise"};
+}
+
+merge::Decision decide(const merge::Evidence& evidence, const MergeRequest& request,
+                       const PeerState& peer, Turn& turn) {
+  const merge::Policy& policy = *peer.settings.policy;
+  if (request.fixed_alpha) return policy.decide_fixed(evidence, *request.fixed_alpha);
+  merge::Decision decision = policy.decide(evidence);
+  if (decision.verdict == merge::Verdict::refuse) return decision;
+  if (policy.guards().gate_kappa)
+    decision = gate(decision, *policy.guards().gate_kappa, request, turn);
+  if (policy.guards().crowd && decision.verdict != merge::Verdict::refuse)
+    decision.verdict = merge::Verdict::hold;
+  return decision;
+}
+
+// What this model says about its sender.
+void judge_sender(const merge::Decision& decision, const merge::Evidence& evidence, PeerId from,
+                  PeerState& peer, Turn& turn) {
+  if (!evidence.own_weights_finite()) {
+    peer.poisoned = true;
+    return;
+  }
+  const double norm = std::sqrt(evidence.stats.displacement_sq);
+  if (evidence.stats.bad == 0 && std::isfinite(norm)) peer.displacements.add(from, norm);
+  const bool bad =
+      decision.reason == merge::kNotFinite || decision.reason == merge::kNormExplodes;
+  bad ? strike(from, decision.reason, peer, turn) : peer.strikes.clear(from);
+}
+
+// True once there are as many models as the rule wants, or as can come at all.
+bool hold(const merge::CrowdRule& rule, const Frame& frame, PeerState& peer) {
+  peer.crowd.add(frame.from, frame.values);
+  const std::size_t others = peer.settings.peers - 1 - peer.table.out_of_reach();
+  return peer.crowd.size() >= std::min<std::size_t>(rule.models, std::max<std::size_t>(1, others));
+}
+
+// Returns how many models have gone into it.
+std::size_t apply(const merge::Decision& decision, const MergeRequest& request, PeerState& peer,
+                  Turn& turn) {
+  if (decision.verdict != merge::Verdict::hold) {
+    turn.model.blend(decision.alpha, *request.frame.values, request.base);
+    return 1;
+  }
+  const auto models = peer.crowd.take();
+  const auto center = turn.model.crowd_center(*peer.settings.policy->guards().crowd, models);
+  turn.model.blend(decision.alpha, *center, nullptr);
+  return models.size();
+}
+
 }  // namespace
+
+void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
+  if (!peer.strikes.add(from, peer.merge_clock())) return;
+  Event fault("fault.seen");
+  fault.add("kind", std::string("bad weights")).add("who", peer_name(from));
+  fault.add("detail", "three models in a row refused, the last one: " + std::string(why));
+  fault.add("action", "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges");
+  turn.record(std::move(fault));
+}
 
 merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn) {
   const Frame& frame = request.frame;
   HS_CHECK(frame.values != nullptr);
   const merge::Evidence evidence = gather(request, peer, turn);
-  const merge::Decision decision = request.fixed_alpha
-                                       ? merge::Policy::decide_fixed(evidence, *request.fixed_alpha)
-                                       : peer.settings.policy->decide(evidence);
+  const merge::Decision decision = decide(evidence, request, peer, turn);
   const double age_samples = evidence.age_steps * peer.settings.batch;
   Event decided("merge.decided");
   decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
@@ -70,12 +143,18 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   turn.record(std::move(decided));
   if (decision.verdict == merge::Verdict::refuse) {
     ++peer.counters.merges_refused;
+    judge_sender(decision, evidence, frame.from, peer, turn);
     return decision;
   }
-  turn.model.blend(decision.alpha, *frame.values, request.base);
+  judge_sender(decision, evidence, frame.from, peer, turn);
+  if (decision.verdict == merge::Verdict::hold &&
+      !hold(*peer.settings.policy->guards().crowd, frame, peer))
+    return decision;
+  const std::size_t models = apply(decision, request, peer, turn);
   advance_clocks(frame, age_samples, peer);
   Event applied("merge.applied");
   applied.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  if (decision.verdict == merge::Verdict::hold) applied.add("models", integer(models));
   turn.record(std::move(applied.add("mseq", integer(peer.counters.merges_applied))));
   observe_convergence(evidence, peer, turn);
   return decision;

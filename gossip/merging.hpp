@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "gossip/peer_state.hpp"
 
@@ -19,6 +20,9 @@ struct MergeRequest {
 
 // Judges and applies. Records merge.decided and, if accepted, merge.applied.
 merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn);
+
+// A refusal that speaks against the sender; the third in a row has it ignored for a while.
+void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn);
 
 // Log lines of weights on their way.
 Event sent_event(const Frame& frame);

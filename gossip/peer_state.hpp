@@ -10,8 +10,12 @@
 
 #include "gossip/blocks.hpp"
 #include "gossip/convergence.hpp"
+#include "gossip/crowd.hpp"
+#include "gossip/displacements.hpp"
 #include "gossip/peer_table.hpp"
 #include "gossip/protocol.hpp"
+#include "gossip/sequence_window.hpp"
+#include "gossip/strikes.hpp"
 #include "gossip/topology/topology.hpp"
 #include "gossip/votes.hpp"
 #include "merge/policy.hpp"
@@ -51,10 +55,11 @@ struct Turn {
   }
 };
 
-// Sample counts of both sides when two peers last exchanged weights.
+// Sample counts of both sides when two peers last exchanged weights, and what has come.
 struct Acquaintance {
   std::uint64_t own_samples = 0, their_samples = 0;
-  void state(Archive& a) { a("own", own_samples)("their", their_samples); }
+  SequenceWindow came;  // weights from there
+  void state(Archive& a) { a("own", own_samples)("their", their_samples)("came", came); }
 };
 
 struct PeerState {
@@ -80,13 +85,22 @@ struct PeerState {
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
   kernels::Rng backoff;                          // jitter
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
+  Strikes strikes;
+  Displacements displacements;
+  Crowd crowd;
+  bool poisoned = false;  // the own weights were found not to be finite
 
   void state(Archive& a) {
     a("counters", counters)("table", table)("votes", votes)("monitor", monitor);
     a("last_update_norm", last_update_norm)("next_seq", next_seq);
     a("step_time", step_time)("backoff", backoff);
     a("acquaintances", acquaintances)("until_converged", settings.until_converged);
+    a("strikes", strikes)("displacements", displacements)("crowd", crowd)("poisoned", poisoned);
   }
+
+  // Merges that were due so far: what a cool-down is counted in.
+  std::uint64_t merge_clock() const { return counters.merges_started + counters.merges_skipped; }
+  bool ignores(PeerId who) const { return strikes.ignores(who, merge_clock()); }
 
   double progress() const {
     const double budget =

@@ -6,7 +6,8 @@
 
 namespace hearsay::merge {
 
-enum class Verdict { accept, scale, refuse };  // scale: a modifier changed the rule's own alpha
+// scale: a modifier changed the rule's own alpha. hold: kept until a crowd rule has enough models.
+enum class Verdict { accept, scale, hold, refuse };
 
 struct Decision {
   Verdict verdict = Verdict::refuse;
@@ -18,6 +19,7 @@ inline std::string_view name(Verdict verdict) {
   switch (verdict) {
     case Verdict::accept: return "accept";
     case Verdict::scale: return "scale";
+    case Verdict::hold: return "hold";
     case Verdict::refuse: break;
   }
   return "refuse";

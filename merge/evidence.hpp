@@ -21,6 +21,9 @@ struct Evidence {
   double local_confidence =
       0.0;  // mean p(true class) on the receiver's probe set, if the rule asks for it
   double remote_confidence = 0.0;  // of the incoming model, same probe set
+  double clip_radius = 0.0;        // what +norm-clip lets through whole
+
+  bool own_weights_finite() const { return std::isfinite(stats.weights_sq); }
 
   // Displacement relative to the receiver's own norm; 0 for an all-zero receiver.
   double relative_norm() const {
@@ -31,6 +34,13 @@ struct Evidence {
   double cosine() const {
     const double product = stats.displacement_sq * stats.local_sq;
     return product > 0.0 ? stats.dot / std::sqrt(product) : 0.0;
+  }
+  // Cosine between what the incoming and what the own model have moved since the own block began:
+  // (displacement + local) with local. 0 when either has not moved.
+  double agreement() const {
+    const double theirs_sq = stats.displacement_sq + 2.0 * stats.dot + stats.local_sq;
+    const double product = theirs_sq * stats.local_sq;
+    return product > 0.0 ? (stats.dot + stats.local_sq) / std::sqrt(product) : 0.0;
   }
 };
 

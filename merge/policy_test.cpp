@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "merge/policies/confidence.hpp"
+#include "merge/policies/cosine_gate.hpp"
 #include "merge/policies/ema.hpp"
+#include "merge/policies/norm_clip.hpp"
 #include "merge/policies/sample_weighted.hpp"
 #include "merge/policies/staleness.hpp"
 #include "tests/catch.hpp"
@@ -85,8 +87,55 @@ TEST_CASE("values that are not finite are refused whatever the rule says") {
   CHECK(policy.decide(e).alpha == 0.0);
   e.stats.bad = 0;
   e.stats.displacement_sq = std::numeric_limits<double>::infinity();
-  CHECK(Policy::decide_fixed(e, 0.5).reason == "norm overflow");
+  CHECK(policy.decide_fixed(e, 0.5).reason == kNormExplodes);
   e.stats.displacement_sq = 1.0;
-  CHECK(Policy::decide_fixed(e, std::nan("")).verdict == Verdict::refuse);
-  CHECK(Policy::decide_fixed(e, 1.5).verdict == Verdict::refuse);
+  CHECK(policy.decide_fixed(e, std::nan("")).verdict == Verdict::refuse);
+  CHECK(policy.decide_fixed(e, 1.5).verdict == Verdict::refuse);
+  e.stats.weights_sq = std::nan("");
+  e.stats.bad = 1;
+  CHECK(policy.decide(e).reason != kNotFinite);  // it is the own weights that are to blame
+  CHECK(policy.decide(e).verdict == Verdict::refuse);
+}
+
+TEST_CASE("norms that explode are refused, norms that grow are not") {
+  Guards guards;
+  guards.most_relative_norm = 4.0;
+  const Policy policy(std::make_unique<Ema>(0.5, 0.5, Ema::Shape::constant), {}, guards);
+  Evidence e;
+  e.stats.weights_sq = 1.0;
+  e.stats.displacement_sq = 15.9;
+  CHECK(policy.decide(e).verdict == Verdict::accept);
+  e.stats.displacement_sq = 16.1;
+  CHECK(policy.decide(e).reason == kNormExplodes);
+  CHECK(policy.decide_fixed(e, 0.5).reason == kNormExplodes);
+}
+
+TEST_CASE("clipping moves the own model by alpha times the radius at most") {
+  const Policy policy = ema_with(0.5, NormClip());
+  CHECK_FALSE(policy.symmetric());  // a hostile partner must not choose the share
+  Evidence e;
+  e.clip_radius = 2.0;
+  for (const double norm : {0.0, 1.0, 2.0, 10.0, 1e12}) {
+    e.stats.displacement_sq = norm * norm;
+    INFO("norm " << norm);
+    CHECK(policy.decide(e).alpha * norm == Approx(0.5 * std::min(norm, 2.0)));
+    CHECK(policy.decide(e).verdict == (norm <= 2.0 ? Verdict::accept : Verdict::scale));
+  }
+}
+
+TEST_CASE("the cosine gate lets through who went the same way, whatever the distance") {
+  const Policy policy = ema_with(0.5, CosineGate(0.0));
+  Evidence e;  // own movement l = (1, 0), theirs t; displacement d = t - l
+  const auto theirs = [&](double x, double y) {
+    e.stats.local_sq = 1.0;
+    e.stats.displacement_sq = (x - 1) * (x - 1) + y * y;
+    e.stats.dot = x - 1;
+    return policy.decide(e).verdict;
+  };
+  CHECK(theirs(0.1, 5) == Verdict::accept);
+  CHECK(theirs(1, 0) == Verdict::accept);
+  CHECK(theirs(-0.1, 5) == Verdict::refuse);
+  CHECK(theirs(-1, 0) == Verdict::refuse);
+  e.stats.local_sq = 0.0;
+  CHECK(policy.decide(e).verdict == Verdict::accept);  // it has not moved, and cannot judge
 }

@@ -102,8 +102,12 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   block_.loss_sum += report.loss * report.samples;
   block_.lr_sum += report.lr;
   note_step_time(turn);
-  if (!std::isfinite(report.loss)) return diverged(report, turn);
+  if (!std::isfinite(report.loss))
+    return restore("loss " + std::to_string(report.loss) + " at step " +
+                       std::to_string(c.steps) + ", lr " + std::to_string(report.lr),
+                   turn);
   serve_inbox(turn);
+  if (peer_.poisoned) return restore("found at step " + std::to_string(c.steps), turn);
   serve_fetches(turn);
   --block_.steps_left;
   if (stop_reason_) {
@@ -116,6 +120,7 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
     return;
   }
   end_block(turn);
+  if (peer_.poisoned) return restore("found at step " + std::to_string(c.steps), turn);
   // Merges of the last boundary that a slow partner still holds up give way to the new one.
   peer_.counters.merges_skipped += merges_due_;
   merges_due_ = 1;
@@ -133,6 +138,7 @@ void GossipPeer::note_step_time(Turn& turn) {
 
 void GossipPeer::end_block(Turn& turn) {
   const double displacement = turn.model.block_displacement();
+  peer_.poisoned = peer_.poisoned || !std::isfinite(displacement);
   peer_.last_update_norm = block_.lr_sum > 0.0 ? displacement / block_.lr_sum : 0.0;
   const double samples = static_cast<double>(std::max<std::uint64_t>(1, block_.samples));
   Event finished("block.finished");
@@ -177,14 +183,15 @@ std::optional<Choice> GossipPeer::choose_partner(Time now) {
     return std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
   };
   const auto excluded = [&](PeerId peer) {
-    return !peer_.table.may_merge(peer, now) || in_burst(peer);
+    return !peer_.table.may_merge(peer, now) || in_burst(peer) || peer_.ignores(peer);
   };
   const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
                                       [&](PeerId p) { return peer_.table.may_merge(p, now); });
   // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
   return selector_.choose(
       peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
-      peer_.table.out_of_reach() + peer_.table.avoided() + static_cast<std::size_t>(in_reach));
+      peer_.table.out_of_reach() + peer_.table.avoided() + static_cast<std::size_t>(in_reach) +
+          peer_.strikes.ignored(peer_.merge_clock()));
 }
 
 bool GossipPeer::answered() const {
@@ -192,10 +199,8 @@ bool GossipPeer::answered() const {
          (end_exchange_ == nullptr || !end_exchange_->waiting());
 }
 
-void GossipPeer::diverged(const StepReport& report, Turn& turn) {
-  turn.record(fault("loss not finite", peer_.settings.self,
-                    "loss " + std::to_string(report.loss) + " at step " +
-                        std::to_string(peer_.counters.steps) + ", lr " + std::to_string(report.lr),
+void GossipPeer::diverged(const std::string& detail, Turn& turn) {
+  turn.record(fault("loss not finite", peer_.settings.self, detail,
                     "stops training and offers its weights no more"));
   peer_.table.say_goodbye();
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
@@ -247,8 +252,15 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
   if (frame.values) turn.record(received_event(frame));
   if (frame.values && phase_ == Phase::joining)
     return refuse_weights(std::move(frame), "has no weights yet", turn);
+  if (frame.values && peer_.ignores(frame.from))
+    return refuse_weights(std::move(frame), "ignored after three bad ones", turn);
+  if (frame.values && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
+    strike(frame.from, "sent before", peer_, turn);
+    return refuse_weights(std::move(frame), "sent before", turn);
+  }
   if (at_boundary() || !frame.values) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);
+    if (peer_.poisoned) return restore("found between two blocks", turn);
     return progress_when_answered(turn);
   }
   if (auto refused = inbox_.add(std::move(frame)))
@@ -327,7 +339,7 @@ void GossipPeer::state(Archive& archive) {
   archive("fetch", fetch_)("asked", asked_)("joining_since", joining_since_)("donor", donor_rng_);
   archive("fetches", fetches_)("last_beat", last_beat_)("frames_sent", frames_sent_);
   archive("frames_at_beat", frames_at_beat_)("step_since", step_since_)("started", started_);
-  archive("fetch_quiet", fetch_quiet_);
+  archive("fetch_quiet", fetch_quiet_)("restores", restores_)("restoring", restoring_);
   if (!archive.loading()) return;
   if (phase_ < Phase::joining || phase_ > Phase::done) archive.fail("phase", "does not exist");
   if (phase_ == Phase::end_game || phase_ == Phase::last_lingering) use_end_game_policy();

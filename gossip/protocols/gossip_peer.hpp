@@ -6,7 +6,8 @@
 //
 //   (joining ->) training -> (waiting) -> draining -> lingering -> (end game -> last lingering)
 //   -> done
-// Sources: gossip_peer.cpp (training and merging), _join.cpp (beginning late or again),
+// Sources: gossip_peer.cpp (training and merging), _join.cpp (beginning late or again, also
+// after its weights are no numbers any more),
 // _members.cpp (who is there), _end.cpp (finishing).
 #pragma once
 
@@ -77,7 +78,8 @@ class GossipPeer final : public Protocol {
   std::optional<Choice> choose_partner(Time now);
   bool answered() const;  // nothing due, nothing on its way
   void serve_inbox(Turn& turn);
-  void diverged(const StepReport& report, Turn& turn);
+  void restore(const std::string& detail, Turn& turn);
+  void diverged(const std::string& detail, Turn& turn);
 
   void accept_weights(Frame frame, Turn& turn);
   void refuse_weights(Frame frame, const char* why, Turn& turn);
@@ -141,6 +143,8 @@ class GossipPeer final : public Protocol {
   std::optional<Fetch> fetch_;  // of this late joiner, unanswered
   std::vector<PeerId> asked_;   // in this round of questions
   Time joining_since_{0};
+  std::uint32_t restores_ = 0;
+  bool restoring_ = false;  // joining again, because the own weights are no numbers any more
   kernels::Rng donor_rng_;
   std::vector<std::pair<PeerId, std::uint64_t>> fetches_;  // asked of this peer, until the boundary
   Time last_beat_{0};

@@ -97,10 +97,13 @@ void GossipPeer::enter_end_game(Turn& turn) {
   end_game_round(turn);
 }
 
+// Averages, with no other guard than that against norms that explode.
 void GossipPeer::use_end_game_policy() {
+  merge::Guards guards;
+  guards.most_relative_norm = peer_.settings.policy->guards().most_relative_norm;
   peer_.settings.policy = std::make_shared<const merge::Policy>(
       std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
-      std::vector<std::unique_ptr<merge::Modifier>>{});
+      std::vector<std::unique_ptr<merge::Modifier>>{}, guards);
 }
 
 void GossipPeer::end_game_round(Turn& turn) {

@@ -15,6 +15,9 @@
 namespace hearsay::gossip {
 namespace {
 
+// A trained model is this many times larger than an untrained one at most.
+constexpr double kMostGrowth = 100.0;
+
 std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
 }  // namespace
@@ -32,11 +35,43 @@ void GossipPeer::start_late(Turn& turn) {
   ask_a_donor(turn);
 }
 
+// Weights that are not finite are offered to nobody. The peer begins again with a neighbour's, at
+// its own place in the schedule; when nobody gives any, or it comes to this again and again, it has
+// diverged.
+void GossipPeer::restore(const std::string& detail, Turn& turn) {
+  peer_.poisoned = false;
+  const std::uint32_t reachable =
+      peer_.settings.peers - 1 - static_cast<std::uint32_t>(peer_.table.out_of_reach());
+  if (restores_ == limits::kRestores || reachable == 0) return diverged(detail, turn);
+  ++restores_;
+  Event fault("fault.seen");
+  fault.add("kind", std::string("own weights not finite"))
+      .add("who", peer_name(peer_.settings.self));
+  fault.add("detail", detail).add("action", std::string("asks a neighbour for its weights"));
+  turn.record(std::move(fault));
+  exchange_->give_up("own weights are not finite", turn);
+  if (end_exchange_) end_exchange_->give_up("own weights are not finite", turn);
+  peer_.crowd = {};
+  merges_due_ = 0;
+  burst_.clear();
+  block_ = Block{};
+  restoring_ = true;
+  phase_ = Phase::joining;
+  while (auto frame = inbox_.take())
+    refuse_weights(std::move(*frame), "has no weights now", turn);
+  for (const auto& [who, seq] : std::exchange(fetches_, {}))
+    turn.send(control_frame(FrameKind::busy, who, seq, peer_));
+  asked_.clear();
+  joining_since_ = turn.now;
+  fetch_quiet_ = limits::kQuietFirst;
+  ask_a_donor(turn);
+}
+
 // One question at a time, to anybody who can be reached and has not failed to answer.
 void GossipPeer::ask_a_donor(Turn& turn) {
   std::vector<PeerId> donors;
   const auto can_give = [&](PeerId peer) {
-    return peer_.table.reachable(peer) &&
+    return peer_.table.reachable(peer) && !peer_.ignores(peer) &&
            std::find(asked_.begin(), asked_.end(), peer) == asked_.end();
   };
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
@@ -44,6 +79,7 @@ void GossipPeer::ask_a_donor(Turn& turn) {
   }
   fetch_.reset();
   if (donors.empty()) {
+    if (restoring_) return diverged("nobody gave it weights to go on with", turn);
     asked_.clear();  // all over again at the next beat
     if (turn.now - joining_since_ >= limits::kJoinAlone) begin_alone(turn);
     return;
@@ -84,16 +120,28 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
     return;  // from a donor that had been given up
   }
   turn.record(received_event(frame));
-  if (turn.model.measure(*frame.values, nullptr).bad > 0)
-    return donor_failed("its weights are not finite", turn);
   Counters& c = peer_.counters;
-  const auto budget = static_cast<double>(blocks_.budget_steps());
-  c.steps = static_cast<std::uint64_t>(std::llround(frame.mass * budget));
-  c.inherited_samples += frame.samples > c.samples ? frame.samples - c.samples : 0;
-  c.samples = std::max(c.samples, frame.samples);
+  if (restoring_) {  // its own weights are worth nothing, and it keeps its own clock
+    turn.model.adopt(*frame.values, c.steps);
+    if (turn.model.measure(*frame.values, nullptr).bad > 0)
+      return donor_failed("its weights are not finite", turn);
+  } else {
+    const kernels::MergeStats stats = turn.model.measure(*frame.values, nullptr);
+    if (stats.bad > 0) return donor_failed("its weights are not finite", turn);
+    if (stats.weights_sq > 0.0 &&
+        stats.displacement_sq > kMostGrowth * kMostGrowth * stats.weights_sq)
+      return donor_failed("its weights explode", turn);
+    const auto budget = static_cast<double>(blocks_.budget_steps());
+    c.steps = static_cast<std::uint64_t>(std::llround(frame.mass * budget));
+    c.inherited_samples += frame.samples > c.samples ? frame.samples - c.samples : 0;
+    c.samples = std::max(c.samples, frame.samples);
+    turn.model.adopt(*frame.values, c.steps);
+  }
+  restoring_ = false;
   c.samples_at_last_merge = c.samples;
-  turn.model.adopt(*frame.values, c.steps);
-  peer_.acquaintances[frame.from] = {c.samples, frame.samples};
+  Acquaintance& met = peer_.acquaintances[frame.from];
+  met.own_samples = c.samples;
+  met.their_samples = frame.samples;
   fetch_.reset();
   asked_.clear();
   Event adopted("state.adopted");
@@ -144,6 +192,7 @@ void GossipPeer::start_again(Turn& turn) {
   fetches_.clear();
   fetch_.reset();
   if (s.late) return start_late(turn);
+  if (restoring_) return restore("still so after its checkpoint", turn);
   record_joined("resumed", turn);
   phase_ = Phase::waiting;  // at a boundary
   serve_inbox(turn);

@@ -174,11 +174,22 @@ TEST_CASE(
     CHECK(send.frame.kind == FrameKind::finished);  // no partner left
 }
 
-TEST_CASE("a loss that is not finite stops the peer, which says goodbye and offers nothing") {
+TEST_CASE("a loss that is not finite stops a peer that nobody helps: it says goodbye, offers nothing") {
   Seat a(settings(0, 3, ExchangeKind::pairwise), {1, 2});
   a.on(input::Start{});
   Actions out = a.on(input::StepDone{{1, std::nan(""), 0, 0.1}});
   CHECK(recorded(out, "fault.seen"));
+  for (int donor = 0; donor < 2; ++donor) {
+    const auto asks = take<action::Send>(out);
+    REQUIRE(asks.size() == 1);
+    REQUIRE(asks[0].frame.kind == FrameKind::fetch);
+    CHECK(asks[0].frame.values == nullptr);
+    Frame busy;
+    busy.kind = FrameKind::busy;
+    busy.from = asks[0].frame.to;
+    busy.answers = asks[0].frame.seq;
+    out = a.on(input::FrameIn{busy});
+  }
   const auto ends = take<action::Finish>(out);
   REQUIRE(ends.size() == 1);
   CHECK_FALSE(ends[0].alive);

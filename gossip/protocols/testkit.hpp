@@ -32,6 +32,15 @@ class TinyModel final : public LocalModel {
     steps_behind = steps;
   }
   Probe probe(const merge::Snapshot*) override { return {probe_loss, 0.5, 10}; }
+  Comparison compare(double, const merge::Snapshot&, const merge::Snapshot*) override {
+    return comparison;
+  }
+  merge::SnapshotRef crowd_center(const merge::CrowdRule& rule,
+                                  std::span<const merge::SnapshotRef> models) override {
+    std::vector<float> center(w.size());
+    merge::crowd_center(rule, w, models, center);
+    return copy(center);
+  }
   void begin_block() override {}
   double block_displacement() override { return 1.0; }
   std::span<float> gradient() override { return g; }
@@ -44,6 +53,7 @@ class TinyModel final : public LocalModel {
 
   std::vector<float> w, g;
   double probe_loss = 1.0;
+  Comparison comparison;
   std::uint64_t steps_behind = 0;  // as adopted
 };
 

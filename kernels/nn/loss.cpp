@@ -8,7 +8,7 @@ namespace hearsay::kernels {
 
 template <typename T>
 LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* logits,
-                               const std::uint8_t* labels, T* d_logits) {
+                               const std::uint8_t* labels, T* d_logits, double* losses) {
   LossSums sums;
   const T inverse_batch = T{1} / static_cast<T>(batch);
   for (std::size_t b = 0; b < batch; ++b) {
@@ -21,6 +21,7 @@ LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* 
     const T log_total = std::log(total);
     const T log_p = row[label] - peak - log_total;
     sums.loss -= static_cast<double>(log_p);
+    if (losses != nullptr) losses[b] = -static_cast<double>(log_p);
     sums.confidence += static_cast<double>(std::exp(log_p));
     sums.correct += static_cast<std::size_t>(top - row) == label;
     if (d_logits == nullptr) continue;
@@ -34,8 +35,8 @@ LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* 
 }
 
 template LossSums softmax_cross_entropy(std::size_t, std::size_t, const float*, const std::uint8_t*,
-                                        float*);
+                                        float*, double*);
 template LossSums softmax_cross_entropy(std::size_t, std::size_t, const double*,
-                                        const std::uint8_t*, double*);
+                                        const std::uint8_t*, double*, double*);
 
 }  // namespace hearsay::kernels

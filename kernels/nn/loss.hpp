@@ -15,9 +15,9 @@ struct LossSums {
 
 // logits[batch][classes], labels[batch] < classes. When d_logits is not null it receives the
 // gradient of the mean loss, (softmax - one_hot) / batch; it may be `logits` itself. Sums run in
-// example order in double.
+// example order in double. `losses`, when not null, receives one loss an example.
 template <typename T>
 LossSums softmax_cross_entropy(std::size_t batch, std::size_t classes, const T* logits,
-                               const std::uint8_t* labels, T* d_logits);
+                               const std::uint8_t* labels, T* d_logits, double* losses = nullptr);
 
 }  // namespace hearsay::kernels

@@ -64,10 +64,11 @@ void MlpWorkspace<T>::forward(std::size_t batch, const T* params) {
 }
 
 template <typename T>
-LossSums MlpWorkspace<T>::evaluate(std::size_t batch, const T* params, const std::uint8_t* labels) {
+LossSums MlpWorkspace<T>::evaluate(std::size_t batch, const T* params, const std::uint8_t* labels,
+                                   double* losses) {
   forward(batch, params);
   return softmax_cross_entropy<T>(batch, model_.widths().back(), activations_.back().data(), labels,
-                                  nullptr);
+                                  nullptr, losses);
 }
 
 template <typename T>

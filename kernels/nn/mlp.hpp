@@ -52,7 +52,8 @@ class MlpWorkspace {
   std::size_t max_batch() const noexcept { return max_batch_; }
 
   // Forward pass alone. labels[batch].
-  LossSums evaluate(std::size_t batch, const T* params, const std::uint8_t* labels);
+  LossSums evaluate(std::size_t batch, const T* params, const std::uint8_t* labels,
+                    double* losses = nullptr);  // [batch], when not null
   // Forward and backward: fills gradient() with the gradient of the mean loss of the batch.
   LossSums differentiate(std::size_t batch, const T* params, const std::uint8_t* labels);
   std::span<T> gradient() noexcept { return gradient_.span(); }

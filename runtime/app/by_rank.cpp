@@ -108,8 +108,8 @@ std::optional<RunDir> open_resumed(const ResumedPool& resumed, const RunConfig& 
 void check_resumed(const ResumedPool& resumed, const RunConfig& config, const std::string& session,
                    std::uint64_t rank) {
   if (session_in(resumed.run.path()) != session) {
-    check_resumable(resumed, config);
     if (rank == 0) refuse_running(resumed, config);
+    check_resumable(resumed, config);
   } else if (std::filesystem::exists(resumed.run.result_json())) {
     throw UsageError("--resume: " + resumed.run.path() +
                      " was written by a job with the name of "

@@ -125,8 +125,8 @@ int command_launch(const std::vector<std::string>& args) {
     parse_live_faults(config);
   });
   if (resumed) {
-    check_resumable(*resumed, config);
     refuse_running(*resumed, config);
+    check_resumable(*resumed, config);
   }
   if (config.dry_run) return print_plan(config, words);
   std::signal(SIGPIPE, SIG_IGN);

@@ -69,6 +69,8 @@ void obey(ControlChannel& channel, LiveOrders& orders) {
       orders.evaluate_round = evaluate->round;
     if (const auto* slow = std::get_if<control::Slow>(&*order)) orders.slow_factor = slow->factor;
     if (const auto* drop = std::get_if<control::Drop>(&*order)) orders.drop_share = drop->share;
+    if (const auto* hostile = std::get_if<control::Hostile>(&*order))
+      orders.hostile.push_back({hostile->what, hostile->strength, hostile->begins});
   }
   channel.flush();
   if (channel.closed() && !orders.stop) orders.stop = "its watcher died";

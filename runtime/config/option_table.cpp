@@ -171,10 +171,12 @@ constexpr std::array kOptions{
            .default_text = "ema:0.5",
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
-           .help = "ema:A, sample-weighted; +staleness, +confidence",
+           .help = "ema:A, median:b=5, krum; +norm-clip, +gate",
            .detail = "A is the share of the incoming model. ema:a=0.1..0.5,shape=linear|cosine "
-                     "moves it over the run; "
-                     "modifiers +staleness:half-life=20 and +confidence:g=2.",
+                     "moves it over the run; sample-weighted. Against hostile peers: median:b=5, "
+                     "trimmed-mean:b=5,f=1, krum:b=5,f=1 hold b models and merge their centre; "
+                     "+norm-clip, +cosine-gate:0, +gate:kappa=1. Other modifiers: "
+                     "+staleness:half-life=20, +confidence:g=2.",
            .group = "gossip"},
     Option{.name = "wait",
            .default_text = "false",
@@ -204,7 +206,9 @@ constexpr std::array kOptions{
            .placeholder = "FAULT",
            .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
            .detail = "kill=1@30%, kill=p03@5s, slow=p03*4, stall=p02@10%..20%, drop=1%, "
-                     "partition=p03@20%..60% (sim only). A time is a "
+                     "partition=p03@20%..60%, corrupt=1% (both sim only); hostile peers: nan=2@0%, "
+                     "scale=p03*1e6, sign-flip=p03, noise=p03*1, replay-stale=p03, drift=p03*0.05, "
+                     "label-flip=p03, poison=p03@30%. A time is a "
                      "share of the epoch budget or seconds since the first step. In HEARSAY_CHAOS "
                      "faults are joined by ';'.",
            .group = "simulation",

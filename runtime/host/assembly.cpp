@@ -14,59 +14,12 @@
 #include "gossip/baselines/local.hpp"
 #include "gossip/protocols/gossip_peer.hpp"
 #include "kernels/core/errc.hpp"
-#include "merge/policies/confidence.hpp"
-#include "merge/policies/ema.hpp"
-#include "merge/policies/sample_weighted.hpp"
-#include "merge/policies/staleness.hpp"
 #include "runtime/config/option_table.hpp"
 
 namespace hearsay::runtime {
 namespace {
 
 using kernels::UsageError;
-
-double share(const std::string& text) {
-  const double value = parse_share("--merge", text);
-  if (!(value >= 0.0 && value <= 1.0))
-    throw UsageError("--merge: a share lies between 0 and 1, not " + text);
-  return value;
-}
-
-std::unique_ptr<merge::Rule> build_ema(const Spec& spec) {
-  reject_unknown("--merge", spec, {"a", "shape"}, 1);
-  std::string text = spec.values.empty() ? spec.arg("a").value_or("0.5") : spec.values.front();
-  if (!spec.values.empty() && spec.arg("a"))
-    throw UsageError("--merge: give the share once, as ema:0.5 or ema:a=0.5");
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) {
-    if (spec.arg("shape"))
-      throw UsageError("--merge: shape needs a range, such as ema:a=0.1..0.5,shape=linear");
-    const double a = share(text);
-    return std::make_unique<merge::Ema>(a, a, merge::Ema::Shape::constant);
-  }
-  const double first = share(text.substr(0, dots)), last = share(text.substr(dots + 2));
-  const std::string shape = spec.arg("shape").value_or("linear");
-  if (shape != "linear" && shape != "cosine") throw_unknown("shape", shape, {"linear", "cosine"});
-  return std::make_unique<merge::Ema>(
-      first, last, shape == "linear" ? merge::Ema::Shape::linear : merge::Ema::Shape::cosine);
-}
-
-std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
-  if (spec.name == "staleness") {
-    reject_unknown("--merge", spec, {"half-life"}, 0);
-    const double half_life = parse_number("--merge", spec.arg("half-life").value_or("20"));
-    if (!(half_life > 0.0))
-      throw UsageError("--merge: staleness half-life must be above 0 mini-batches");
-    return std::make_unique<merge::Staleness>(half_life);
-  }
-  if (spec.name == "confidence") {
-    reject_unknown("--merge", spec, {"g"}, 0);
-    const double exponent = parse_number("--merge", spec.arg("g").value_or("2"));
-    if (!(exponent >= 0.0)) throw UsageError("--merge: confidence exponent g must not be negative");
-    return std::make_unique<merge::Confidence>(exponent);
-  }
-  throw_unknown("merge modifier", spec.name, {"staleness", "confidence"});
-}
 
 std::shared_ptr<const gossip::Topology> graph_from_file(const std::string& path,
                                                         std::uint32_t peers) {
@@ -129,21 +82,6 @@ bool differs_from_default(const Spec& spec, const char* option) {
 }
 
 }  // namespace
-
-std::shared_ptr<const merge::Policy> build_policy(const Spec& spec) {
-  std::unique_ptr<merge::Rule> rule;
-  if (spec.name == "ema") {
-    rule = build_ema(spec);
-  } else if (spec.name == "sample-weighted") {
-    reject_unknown("--merge", spec, {}, 0);
-    rule = std::make_unique<merge::SampleWeighted>();
-  } else {
-    throw_unknown("merge rule", spec.name, {"ema", "sample-weighted"});
-  }
-  std::vector<std::unique_ptr<merge::Modifier>> modifiers;
-  for (const Spec& modifier : spec.modifiers) modifiers.push_back(build_modifier(modifier));
-  return std::make_shared<const merge::Policy>(std::move(rule), std::move(modifiers));
-}
 
 std::shared_ptr<const gossip::Topology> build_topology(const Spec& spec, std::uint32_t peers,
                                                        std::uint64_t seed) {
@@ -233,12 +171,13 @@ PoolPlan build_pool_plan(const RunConfig& config) {
     throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp"});
   }
   plan.topology = build_topology(config.topology, config.peers, config.seed);
-  plan.policy = build_policy(config.merge);
+  plan.policy = build_policy(config.merge, config.peers);
   plan.blocks = build_block_plan(config.merge_every);
   plan.end_game = end_game_rounds(config.end_game);
   plan.gossips = !baseline;
   plan.equal_steps = name == "ddp";
-  plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence());
+  plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence() ||
+                                      plan.policy->guards().gate_kappa);
   if (baseline) {
     refuse_without_effect(config, config.wait, "--wait");
     refuse_without_effect(config, config.until_converged, "--until-converged");

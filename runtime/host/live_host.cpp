@@ -39,6 +39,7 @@ LiveHost::LiveHost(LiveOptions options, Trainer& trainer, gossip::LocalModel& mo
       hooks_(std::move(hooks)),
       name_(gossip::peer_name(options.self)),
       drops_(kernels::Rng::stream(options.seed, "drop", options.self.value)),
+      tamper_(options.seed, options.self),
       start_(std::chrono::steady_clock::now()),
       evaluations_(options.eval_every_epochs) {}
 
@@ -89,6 +90,7 @@ void LiveHost::carry_out(gossip::Action& action) {
     trainer_.apply_gradient(static_cast<float>(apply->scale));
   } else if (auto* out = std::get_if<act::Send>(&action)) {
     if (orders_.drop_share > 0.0 && drops_.uniform() < orders_.drop_share) return;
+    tamper_.apply(out->frame, model_);
     transport_.send(std::move(out->frame));
   } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
     alarms_.push({timer->at, timer->id, timer->quiet_with, timer->patience});
@@ -166,6 +168,7 @@ void LiveHost::look_outside() {
   if (now - looked_at_ < kLookOutside && !done_) return;
   looked_at_ = now;
   if (hooks_.poll) hooks_.poll(orders_);
+  for (const HostileOrder& order : std::exchange(orders_.hostile, {})) obey(order);
   if (hooks_.boundary) hooks_.boundary(*this, orders_);
   if (!done_ && hooks_.log_failure && hooks_.log_failure()) {
     done_ = true;
@@ -184,6 +187,15 @@ void LiveHost::look_outside() {
   send_status(asked_ != Step::none ? PeerStatus::State::training
               : finished           ? PeerStatus::State::lingering
                                    : PeerStatus::State::waiting);
+}
+
+void LiveHost::obey(const HostileOrder& order) {
+  if (const auto attack = find_attack(order.what)) {
+    if (!order.begins) return tamper_.end();
+    return tamper_.begin(*attack, order.strength, model_.snapshot());
+  }
+  if (order.what == "label-flip") trainer_.flip_labels(order.begins);
+  if (order.what == "poison") poison(trainer_.weights());
 }
 
 void LiveHost::obey_stop() {

@@ -19,6 +19,7 @@
 #include "runtime/launch/peer_status.hpp"
 #include "runtime/net/transport.hpp"
 #include "runtime/seams/event_sink.hpp"
+#include "runtime/sim/tamper.hpp"
 #include "runtime/train/evaluate.hpp"
 #include "runtime/train/trainer.hpp"
 
@@ -33,12 +34,19 @@ struct LiveOptions {
   gossip::Time begin_at{0};        // where the run clock goes on, of a run that is resumed
 };
 
+struct HostileOrder {  // for tests of the others: an attack (sim/tamper.hpp), label-flip or poison
+  std::string what;
+  double strength = 1.0;
+  bool begins = true;
+};
+
 // What may be asked of a running peer from outside.
 struct LiveOrders {
   std::optional<std::string> stop;   // the reason; stays once it is there
   bool leaves = false;               // with a stop: the others go on, so it does not wait for them
   double slow_factor = 1.0;          // sleeps that many times less one of each mini-batch's time
   double drop_share = 0.0;           // of the frames it sends
+  std::vector<HostileOrder> hostile;  // each is carried out once, at the next boundary
   std::uint64_t evaluate_round = 0;  // rises with every order to evaluate at the next boundary
 };
 
@@ -93,6 +101,7 @@ class LiveHost {
   void fire_alarms();
   bool put_off(Alarm alarm);
   void look_outside();
+  void obey(const HostileOrder& order);
   void obey_stop();
   void evaluate_if_due();
   void evaluate();
@@ -111,6 +120,7 @@ class LiveHost {
   LiveHooks hooks_;
   std::string name_;
   kernels::Rng drops_;
+  Tamper tamper_;
   std::chrono::steady_clock::time_point start_;
   gossip::Time now_{0};  // of the turn
   enum class Step { none, train, gradient } asked_ = Step::none;

@@ -66,6 +66,10 @@ std::string encode(const ToPeer& message) {
     j = {{"do", "slow"}, {"factor", slow->factor}};
   } else if (const auto* drop = std::get_if<Drop>(&message)) {
     j = {{"do", "drop"}, {"share", drop->share}};
+  } else if (const auto* hostile = std::get_if<Hostile>(&message)) {
+    j = {{"do", "hostile"}, {"what", hostile->what}};
+    j["strength"] = hostile->strength;
+    j["begins"] = hostile->begins;
   }
   return line_of(j);
 }
@@ -119,6 +123,13 @@ std::optional<ToPeer> decode_to_peer(std::string_view line) {
     const double share = f.number("share");
     if (!(share >= 0.0 && share <= 1.0)) return std::nullopt;
     message = Drop{share};
+  } else if (what == "hostile") {
+    Hostile hostile;
+    hostile.what = f.text("what");
+    hostile.strength = f.number("strength");
+    hostile.begins = f.flag("begins");
+    if (!(hostile.strength > 0.0)) return std::nullopt;
+    message = std::move(hostile);
   } else {
     return std::nullopt;
   }

@@ -60,7 +60,12 @@ struct Slow {
 struct Drop {
   double share = 0.0;
 };
-using ToPeer = std::variant<Start, Stop, Evaluate, Slow, Drop>;
+struct Hostile {  // an attack by its name (sim/tamper.hpp), label-flip or poison
+  std::string what;
+  double strength = 1.0;
+  bool begins = true;
+};
+using ToPeer = std::variant<Start, Stop, Evaluate, Slow, Drop, Hostile>;
 
 std::string encode(const FromPeer& message);  // one line, with its newline
 std::string encode(const ToPeer& message);

@@ -46,7 +46,8 @@ std::vector<std::string> all_lines() {
           relay::encode(relay::FromSupervisor(relay::Cpu{2.5})),
           relay::encode(relay::ToSupervisor(relay::Signal{9})),
           relay::encode(relay::ToSupervisor(relay::Verdict{3})),
-          relay::encode(relay::ToSupervisor(relay::StartAgain{}))};
+          relay::encode(relay::ToSupervisor(relay::StartAgain{})),
+          control::encode(control::ToPeer(control::Hostile{"noise", 0.5, false}))};
 }
 
 void decode_everywhere(std::string_view text) {
@@ -88,6 +89,8 @@ TEST_CASE("orders come out as they went in, and only possible ones", "[launch]")
   CHECK(std::get<control::Stop>(*control::decode_to_peer(lines[5])).reason == "time");
   CHECK(std::get<control::Slow>(*control::decode_to_peer(lines[6])).factor == 4.0);
   CHECK(std::get<control::Drop>(*control::decode_to_peer(lines[7])).share == 0.25);
+  const auto hostile = std::get<control::Hostile>(*control::decode_to_peer(lines[14]));
+  CHECK((hostile.what == "noise" && hostile.strength == 0.5 && !hostile.begins));
   for (const char* impossible :
        {R"({"do":"slow","factor":0.5})", R"({"do":"drop","share":1.5})", R"({"do":"slow"})",
         R"({"do":"drop","share":"x"})", R"({"do":"start","run":1,"peers":[]})",

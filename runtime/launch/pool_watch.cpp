@@ -25,22 +25,7 @@ constexpr auto kEndBudget = 3s;      // from SIGTERM to SIGKILL when a start fai
 constexpr auto kRestartMost = 10s;
 constexpr double kTargetCheckEpochs = 0.25;
 
-gossip::Time run_clock(double seconds) {
-  return gossip::Time(static_cast<std::int64_t>(seconds * 1e9));
-}
-
 }  // namespace
-
-std::vector<Fault> parse_live_faults(const RunConfig& config) {
-  std::vector<Fault> faults = parse_faults(config.chaos, config.peers, config.seed);
-  for (const Fault& fault : faults) {
-    if (fault.kind == Fault::Kind::partition)
-      throw kernels::UsageError("--chaos: " + fault.text + ": partition works in hearsay sim only");
-    if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
-      throw kernels::UsageError("--chaos: " + fault.text + ": a process cannot be made faster");
-  }
-  return faults;
-}
 
 PoolWatch::PoolWatch(const RunConfig& config, std::vector<std::unique_ptr<WatchedPeer>> peers,
                      PoolDisplay& display, std::function<int()> stop_signal, Patience patience)
@@ -173,6 +158,7 @@ void PoolWatch::let_begin(Watched& peer) {
   if (!std::exchange(peer.waits_for_start, false)) return;
   if (peer.slow_factor > 1.0) peer.process->send(control::Slow{peer.slow_factor});
   if (drop_share_ > 0.0) peer.process->send(control::Drop{drop_share_});
+  for (const control::Hostile& order : peer.hostile) peer.process->send(order);
   if (evaluating_) peer.process->send(control::Evaluate{evaluation_round_});
 }
 
@@ -273,41 +259,6 @@ double PoolWatch::mean_progress() const {
 double PoolWatch::since_start_s() const {
   if (!trained_since_) return 0.0;
   return std::chrono::duration<double>(Clock::now() - *trained_since_).count();
-}
-
-void PoolWatch::carry_out_faults() {
-  if (!trained_since_) return;
-  for (const auto& change : faults_.advance(mean_progress(), run_clock(since_start_s())))
-    apply(change);
-}
-
-void PoolWatch::apply(const FaultSchedule::Change& change) {
-  const Fault& fault = *change.fault;
-  if (fault.kind == Fault::Kind::drop) {
-    drop_share_ = fault.share;
-    send_all(control::Drop{fault.share});
-  }
-  for (const kernels::PeerId id : fault.peers) {
-    Watched& peer = peers_[id.value];
-    if (change.begins && (peer.process->exit() || peer.told_end)) {
-      missed_faults_.push_back(fault.text);
-      continue;
-    }
-    switch (fault.kind) {
-      case Fault::Kind::kill: peer.process->signal(SIGKILL); break;
-      case Fault::Kind::slow:
-        peer.slow_factor = fault.factor;
-        peer.process->send(control::Slow{fault.factor});
-        break;
-      case Fault::Kind::stall:
-        stalled_[id.value] = change.begins;
-        peer.process->signal(change.begins ? SIGSTOP : SIGCONT);
-        display_.notice(peer.view.name + (change.begins ? " stalled" : " goes on") + " (" +
-                        fault.text + ")");
-        break;
-      default: break;
-    }
-  }
 }
 
 // Every quarter epoch of mean progress all live peers are asked to evaluate; when all have, the

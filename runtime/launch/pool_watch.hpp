@@ -75,6 +75,7 @@ class PoolWatch {
     std::optional<Clock::time_point> restart_at;   // it has died, and is to be started again
     bool waits_for_start = false;                  // it has been, and will be told to train
     double slow_factor = 1.0;
+    std::vector<control::Hostile> hostile;  // what it has been told to do to the others
   };
 
   void poll_once();
@@ -90,6 +91,7 @@ class PoolWatch {
   void signal_all(int number);
   void carry_out_faults();
   void apply(const FaultSchedule::Change& change);
+  void make_hostile(Watched& peer, control::Hostile order);
   void check_target();
   void judge_target();
   void check_ends();

@@ -170,8 +170,8 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
   });
   if (resumed) {
     resumed->settings = effective;
-    check_resumable(*resumed, config);
     refuse_running(*resumed, config);
+    check_resumable(*resumed, config);
   }
   HeldOutput output;
   ChildCommand command = peer_command(args, job, output);

@@ -77,7 +77,7 @@ bool is_resumption(const LoggedEvent& event) { return event.ev == "run.resumed";
 
 bool is_usable_verdict(const LoggedEvent& event) {
   const auto verdict = text_key(event, "verdict");
-  return verdict == "accept" || verdict == "scale";
+  return verdict == "accept" || verdict == "scale" || verdict == "hold";
 }
 
 struct Node {

@@ -77,6 +77,52 @@ class Lottery {
   std::vector<std::uint32_t> ids_;
 };
 
+std::vector<PeerId> parse_who(const std::string& fault, const std::string& who,
+                              std::uint32_t peers, Lottery& lottery) {
+  if (who.empty() || who[0] == 'p') return {parse_peer(fault, who, peers)};
+  return lottery.draw(fault, parse_count("--chaos", who));
+}
+
+void check_order(const Fault& fault) {
+  if (fault.to && fault.from && fault.to->is_share == fault.from->is_share &&
+      fault.to->value <= fault.from->value)
+    malformed(fault.text, "an end after the beginning");
+}
+
+// WHO[*STRENGTH][@FROM[..TO]]
+Fault parse_hostile(const std::string& text, const std::string& kind, const std::string& rest,
+                    std::uint32_t peers, Lottery& lottery) {
+  Fault fault;
+  fault.text = text;
+  std::string who = rest;
+  if (rest.find('@') != std::string::npos) {
+    TimedPeer timed = split_timed(text, rest);
+    who = timed.peer;
+    fault.from = timed.from;
+    fault.to = timed.to;
+  }
+  const auto attack = find_attack(kind);
+  fault.kind = attack             ? Fault::Kind::attack
+               : kind == "poison" ? Fault::Kind::poison
+                                  : Fault::Kind::label_flip;
+  const std::size_t star = who.find('*');
+  if (attack) {
+    fault.attack = *attack;
+    fault.factor = usual_strength(*attack);
+    const bool scales = *attack != Attack::nan && *attack != Attack::replay_stale;
+    if (star != std::string::npos && !scales) malformed(text, kind + " without a strength");
+    if (star != std::string::npos) fault.factor = parse_number("--chaos", who.substr(star + 1));
+    if (!(fault.factor > 0.0 && fault.factor <= 1e12)) malformed(text, "a strength above 0");
+  } else if (star != std::string::npos) {
+    malformed(text, kind + " without a strength");
+  }
+  if (fault.kind == Fault::Kind::poison && (!fault.from || fault.to))
+    malformed(text, "one time, such as poison=p03@30%");
+  fault.peers = parse_who(text, who.substr(0, star), peers, lottery);
+  check_order(fault);
+  return fault;
+}
+
 Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) malformed(text, "kind=..., such as slow=p03*4");
@@ -92,30 +138,28 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
     if (!(fault.factor > 0.0 && fault.factor <= 1e6)) malformed(text, "a factor above 0");
     return fault;
   }
-  if (kind == "drop") {
-    fault.kind = Fault::Kind::drop;
+  if (kind == "drop" || kind == "corrupt") {
+    fault.kind = kind == "drop" ? Fault::Kind::drop : Fault::Kind::corrupt;
     fault.share = parse_share("--chaos", rest);
-    if (!(fault.share >= 0.0 && fault.share <= 1.0)) malformed(text, "a share such as drop=1%");
+    if (!(fault.share >= 0.0 && fault.share <= 1.0)) malformed(text, "a share such as " + kind + "=1%");
     return fault;
   }
+  if (find_attack(kind) || kind == "label-flip" || kind == "poison")
+    return parse_hostile(text, kind, rest, peers, lottery);
   if (kind != "kill" && kind != "stall" && kind != "partition") {
-    throw_unknown("fault", kind, {"slow", "kill", "stall", "partition", "drop"});
+    throw_unknown("fault", kind,
+                  {"slow", "kill", "stall", "partition", "drop", "corrupt", "nan", "scale",
+                   "sign-flip", "noise", "replay-stale", "drift", "label-flip", "poison"});
   }
   const TimedPeer timed = split_timed(text, rest);
   fault.from = timed.from;
   fault.to = timed.to;
-  if (kind == "kill" && !timed.peer.empty() && timed.peer[0] != 'p') {
-    fault.peers = lottery.draw(text, parse_count("--chaos", timed.peer));
-  } else {
-    fault.peers = {parse_peer(text, timed.peer, peers)};
-  }
+  fault.peers = kind == "kill" ? parse_who(text, timed.peer, peers, lottery)
+                               : std::vector{parse_peer(text, timed.peer, peers)};
   fault.kind = kind == "kill"    ? Fault::Kind::kill
                : kind == "stall" ? Fault::Kind::stall
                                  : Fault::Kind::partition;
-  if (fault.to && fault.to->is_share == fault.from->is_share &&
-      fault.to->value <= fault.from->value) {
-    malformed(text, "an end after the beginning");
-  }
+  check_order(fault);
   if (fault.kind == Fault::Kind::kill && fault.to)
     malformed(text, "one time: a killed peer stays dead");
   if (fault.kind == Fault::Kind::stall && !fault.to)
@@ -151,6 +195,7 @@ void FaultSchedule::mark(const Fault& fault, int by) {
     if (fault.kind == Fault::Kind::partition) cut_[peer.value] += by;
   }
   if (fault.kind == Fault::Kind::drop) drop_share_ += by * fault.share;
+  if (fault.kind == Fault::Kind::corrupt) corrupt_share_ += by * fault.share;
 }
 
 std::vector<FaultSchedule::Change> FaultSchedule::advance(double progress, gossip::Time now) {
@@ -190,10 +235,13 @@ bool FaultSchedule::loses(PeerId from, PeerId to) {
   return drop_share_ > 0.0 && rng_.uniform() < drop_share_;
 }
 
+bool FaultSchedule::corrupts() { return corrupt_share_ > 0.0 && rng_.uniform() < corrupt_share_; }
+
 void FaultSchedule::state(gossip::Archive& archive) {
   const std::size_t peers = stalled_.size();
   archive("states", states_)("stalled", stalled_)("cut", cut_);
-  archive("drop_share", drop_share_)("open", open_)("rng", rng_);
+  archive("drop_share", drop_share_)("corrupt_share", corrupt_share_);
+  archive("open", open_)("rng", rng_);
   if (states_.size() != faults_.size()) archive.fail("states", "is not one a fault");
   if (stalled_.size() != peers || cut_.size() != peers) archive.fail("cut", "is not one a peer");
 }

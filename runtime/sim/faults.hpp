@@ -5,6 +5,12 @@
 //   stall=p02@10%..20%     frozen: neither trains nor answers; what arrives waits
 //   partition=p03@20%[..60%]  everything from and to the peer is lost
 //   drop=1%                that share of all frames is lost
+//   corrupt=1%             that share of all frames arrives with a wrong byte, and is refused whole
+//   scale=p03*1e6@10%      the peer sends something else than its weights (tamper.hpp); counted as
+//                          kills are: noise=2@0%. From the start without a time, for ever without
+//                          an end
+//   label-flip=p03@10%     the peer learns class c as classes - 1 - c
+//   poison=p03@30%         one of the peer's own weights becomes NaN, once
 // A time is a share of the epoch budget (mean progress of the live peers) or seconds since the
 // first mini-batch.
 #pragma once
@@ -16,6 +22,7 @@
 
 #include "gossip/protocol.hpp"
 #include "kernels/core/rng.hpp"
+#include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
 
@@ -25,11 +32,13 @@ struct FaultTime {
 };
 
 struct Fault {
-  enum class Kind { slow, kill, stall, partition, drop } kind = Kind::slow;
+  enum class Kind { slow, kill, stall, partition, drop, corrupt, attack, label_flip, poison };
+  Kind kind = Kind::slow;
   std::string text;                    // as typed
-  std::vector<kernels::PeerId> peers;  // empty for drop
-  double factor = 1.0;                 // slow
-  double share = 0.0;                  // drop
+  std::vector<kernels::PeerId> peers;  // empty for drop and corrupt
+  double factor = 1.0;                 // slow; attack: its strength
+  double share = 0.0;                  // drop, corrupt
+  Attack attack = Attack::nan;
   std::optional<FaultTime> from, to;
 };
 
@@ -56,6 +65,7 @@ class FaultSchedule {
     return cut_[a.value] > 0 || cut_[b.value] > 0;
   }
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
+  bool corrupts();                                       // draws for `corrupt`
   std::vector<std::string> never_fired() const;
   void state(gossip::Archive& archive);
 
@@ -67,7 +77,7 @@ class FaultSchedule {
   std::vector<Fault> faults_;
   std::vector<State> states_;
   std::vector<int> stalled_, cut_;  // [peer] nested counts
-  double drop_share_ = 0.0;
+  double drop_share_ = 0.0, corrupt_share_ = 0.0;
   std::size_t open_ = 0;  // faults that may still change
   kernels::Rng rng_;
 };

@@ -43,6 +43,7 @@ SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& l
     running_[i].evaluations = EvaluationPlan(options_.eval_every_epochs);
     budget_steps_ += running_[i].budget_steps;
     names_.push_back(gossip::peer_name(PeerId(i)));
+    tampers_.emplace_back(options_.seed, PeerId(i));
   }
 }
 
@@ -192,6 +193,7 @@ void SimHost::step_done(PeerId id, Time now) {
 }
 
 void SimHost::send(Time now, gossip::Frame frame) {
+  tampers_[frame.from.value].apply(frame, *peers_[frame.from.value].model);
   PeerOutcome& sender = outcome_.peers[frame.from.value];
   sender.payload_bytes += frame.payload_bytes();
   sender.wire_bytes += frame.wire_bytes();
@@ -201,7 +203,7 @@ void SimHost::send(Time now, gossip::Frame frame) {
     Time& until = moving_until_[std::minmax(frame.from.value, frame.to.value)];
     until = std::max(until, at);
   }
-  if (faults_.loses(frame.from, frame.to)) {
+  if (faults_.loses(frame.from, frame.to) || faults_.corrupts()) {
     ++outcome_.frames_lost;
     return;
   }
@@ -264,18 +266,34 @@ void SimHost::stop_all(Time now, const std::string& reason) {
 void SimHost::check_faults(Time now) {
   for (const FaultSchedule::Change& change : faults_.advance(mean_progress(), now)) {
     const Fault& fault = *change.fault;
-    for (const PeerId id : fault.peers) {
-      if (fault.kind == Fault::Kind::kill) kill(id, now);
-      if (fault.kind == Fault::Kind::slow) compute_.slow_down(id, fault.factor);
-      if (fault.kind == Fault::Kind::stall &&
-          !change.begins) {  // thaw: what waited happens now, in order
-        auto frozen = std::exchange(running_[id.value].frozen, {});
-        for (auto& [at, event] : frozen) heap_.push(now, std::move(event));
-      }
-    }
+    for (const PeerId id : fault.peers) carry_out(fault, change.begins, id, now);
     if (hooks_.notice && fault.kind != Fault::Kind::slow && fault.kind != Fault::Kind::kill) {
       hooks_.notice(now, "fault " + fault.text + (change.begins ? " begins" : " ends"));
     }
+  }
+}
+
+void SimHost::carry_out(const Fault& fault, bool begins, PeerId id, Time now) {
+  Running& peer = running_[id.value];
+  lane_.wait(peer.job);  // its weights are looked at
+  switch (fault.kind) {
+    case Fault::Kind::kill: return kill(id, now);
+    case Fault::Kind::slow: return compute_.slow_down(id, fault.factor);
+    case Fault::Kind::stall: {
+      if (begins) return;
+      auto frozen = std::exchange(peer.frozen, {});  // what waited happens now, in order
+      for (auto& [at, event] : frozen) heap_.push(now, std::move(event));
+      return;
+    }
+    case Fault::Kind::attack:
+      if (!begins) return tampers_[id.value].end();
+      return tampers_[id.value].begin(fault.attack, fault.factor,
+                                      peers_[id.value].model->snapshot());
+    case Fault::Kind::label_flip: return peers_[id.value].trainer->flip_labels(begins);
+    case Fault::Kind::poison: return poison(peers_[id.value].trainer->weights());
+    case Fault::Kind::partition:
+    case Fault::Kind::drop:
+    case Fault::Kind::corrupt: return;  // of links
   }
 }
 

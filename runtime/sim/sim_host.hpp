@@ -167,6 +167,7 @@ class SimHost {
   void kill(kernels::PeerId peer, gossip::Time now);
   void stop_all(gossip::Time now, const std::string& reason);
   void check_faults(gossip::Time now);
+  void carry_out(const Fault& fault, bool begins, kernels::PeerId id, gossip::Time now);
   void check_target(gossip::Time now);
   void evaluate_if_due(kernels::PeerId peer, gossip::Time now);
   bool over() const;
@@ -182,6 +183,7 @@ class SimHost {
   NetworkModel network_;
   ComputeModel compute_;
   FaultSchedule faults_;
+  std::vector<Tamper> tampers_;  // [peer]
   EventHeap<Pending> heap_;
   std::vector<Running> running_;
   std::vector<std::string> names_;

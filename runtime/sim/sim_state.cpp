@@ -79,7 +79,8 @@ void SimHost::state(Archive& archive) {
   archive("begun", begun_)("stopping", stopping_)("deadline_set", deadline_set_);
   archive("abandoned", abandoned_)("live", live_)("next_target_check", next_target_check_);
   archive("steps", steps_)("progress_steps", progress_steps_)("budget_steps", budget_steps_);
-  archive("network", network_)("compute", compute_)("faults", faults_)("outcome", outcome_);
+  archive("network", network_)("compute", compute_)("faults", faults_);
+  archive("tampers", tampers_)("outcome", outcome_);
   archive("moving_until", moving_until_);
   state_of_heap(archive);
   for (std::size_t i = 0; i < peers_.size(); ++i) {

@@ -53,7 +53,8 @@ std::size_t NnTrainer::load_batch(std::size_t worker) {
   for (std::size_t row = 0; row < count; ++row) {
     const std::uint32_t example = order_[cursor_ + row];
     context_.load_row(worker, row, shard_.image(example));
-    batch_labels_[row] = shard_.labels[example];
+    const std::uint8_t label = shard_.labels[example];
+    batch_labels_[row] = flipped_ ? static_cast<std::uint8_t>(shard_.classes - 1 - label) : label;
   }
   cursor_ += count;
   return count;
@@ -100,6 +101,7 @@ void NnTrainer::apply_gradient(float scale) {
 void NnTrainer::state(gossip::Archive& archive) {
   std::uint64_t passes = passes_, examples = order_.size();
   archive("passes", passes)("cursor", cursor_)("examples", examples)("steps", steps_);
+  archive("flipped", flipped_);
   archive.array("gradient", gradient_);
   archive("optimizer", optimizer_);
   if (!archive.loading()) return;
@@ -117,6 +119,19 @@ void NnTrainer::skip_to(std::uint64_t steps) {
 
 gossip::Probe NnTrainer::probe(std::span<const float> weights, std::size_t worker) {
   if (probe_.empty()) return {};
+  const kernels::LossSums sums = pass_probe(weights, worker, nullptr);
+  const double n = static_cast<double>(probe_.size());
+  return {sums.loss / n, sums.confidence / n, probe_.size()};
+}
+
+std::vector<double> NnTrainer::probe_losses(std::span<const float> weights, std::size_t worker) {
+  std::vector<double> losses(probe_.size());
+  pass_probe(weights, worker, losses.data());
+  return losses;
+}
+
+kernels::LossSums NnTrainer::pass_probe(std::span<const float> weights, std::size_t worker,
+                                        double* losses) {
   kernels::LossSums sums;
   for (std::size_t begin = 0; begin < probe_.size(); begin += context_.max_batch()) {
     const std::size_t count = std::min(context_.max_batch(), probe_.size() - begin);
@@ -125,10 +140,10 @@ gossip::Probe NnTrainer::probe(std::span<const float> weights, std::size_t worke
       context_.load_row(worker, row, shard_.image(probe_[begin + row]));
       labels[row] = shard_.labels[probe_[begin + row]];
     }
-    add(sums, context_.workspace(worker).evaluate(count, weights.data(), labels.data()));
+    double* here = losses == nullptr ? nullptr : losses + begin;
+    add(sums, context_.workspace(worker).evaluate(count, weights.data(), labels.data(), here));
   }
-  const double n = static_cast<double>(probe_.size());
-  return {sums.loss / n, sums.confidence / n, probe_.size()};
+  return sums;
 }
 
 }  // namespace hearsay::runtime

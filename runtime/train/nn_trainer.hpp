@@ -37,6 +37,8 @@ class NnTrainer final : public Trainer {
   std::span<float> weights() override { return weights_.span(); }
   std::span<float> gradient() override { return gradient_.span(); }
   gossip::Probe probe(std::span<const float> weights, std::size_t worker) override;
+  void flip_labels(bool flipped) override { flipped_ = flipped; }
+  std::vector<double> probe_losses(std::span<const float> weights, std::size_t worker) override;
   std::uint64_t examples() const override { return order_.size(); }
   std::uint64_t steps_per_epoch() const override { return steps_per_epoch_; }
   void state(gossip::Archive& archive) override;
@@ -49,6 +51,7 @@ class NnTrainer final : public Trainer {
 
  private:
   std::size_t load_batch(std::size_t worker);  // returns its size
+  kernels::LossSums pass_probe(std::span<const float> weights, std::size_t worker, double* losses);
   gossip::StepReport differentiate(std::size_t worker);
   double lr_factor() const;
 
@@ -58,6 +61,7 @@ class NnTrainer final : public Trainer {
   std::vector<std::uint32_t> order_, probe_;
   std::size_t cursor_ = 0;
   std::vector<std::uint8_t> batch_labels_;
+  bool flipped_ = false;
   kernels::Rng shuffle_;
   std::uint64_t passes_ = 0;  // over the shard, begun
   std::uint64_t steps_ = 0, steps_per_epoch_;

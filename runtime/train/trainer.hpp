@@ -29,6 +29,12 @@ class Trainer {
   virtual std::span<float> gradient() = 0;
   // Loss and confidence of `weights` on the peer's probe set, examples the peer does not train on.
   virtual gossip::Probe probe(std::span<const float> weights, std::size_t worker) = 0;
+  // One loss an example of the probe set, in its order; none without a probe set.
+  virtual std::vector<double> probe_losses(std::span<const float>, std::size_t /*worker*/) {
+    return {};
+  }
+  // Learns class c as classes - 1 - c from now on, or no more: a peer with bad data, for tests.
+  virtual void flip_labels(bool) {}
   virtual std::uint64_t examples() const = 0;  // that it trains on
   virtual std::uint64_t steps_per_epoch() const = 0;
 

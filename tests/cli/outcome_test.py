@@ -31,7 +31,7 @@ class OutcomeTest(harness.CliTest):
         self.assertEqual([peer["reason"] for peer in result["per_peer"]], ["diverged"] * 3)
         self.assertFalse(any(peer["alive"] for peer in result["per_peer"]))
         self.assertEqual(self.events_of("run")[-1]["verdict"], "lost quorum")
-        faults = [e for e in self.events_of("run") if e["ev"] == "fault.seen"]
+        faults = [e for e in self.events_of("run") if e.get("kind") == "loss not finite"]
         self.assertEqual(sorted(e["who"] for e in faults), ["p00", "p01", "p02"])
 
     def test_a_pool_without_a_live_peer_has_no_test_numbers(self):

@@ -14,7 +14,7 @@ import pool
 import trial as trials
 
 # Of frames with weights. Where every frame failed, peers would soon hardly try any more.
-CHANCE = 0.3
+CHANCE = 0.1
 ALLOWED_BYTES = 4 << 20
 ALLOWED_DESCRIPTORS = 4
 PAGE_BYTES = 4096
@@ -53,8 +53,8 @@ def look(many):
 
 
 def work(trial, options):
-    size, wanted, limit_s = (6, 120, 30) if options.quick else (10, 10_000, 1500)
-    words = (*pool.ENDLESS, "--model", "mlp:64", "--merge-every", "2", "--time", "3600s")
+    size, wanted, limit_s = (6, 120, 30) if options.quick else (10, 10_000, 800)
+    words = (*pool.ENDLESS, "--model", "mlp:64", "--merge-every", "1", "--time", "3600s")
     many = pool.Pool(trial, size, *words, "--seed", trial.seed, relay=True).start().wait_training()
     rule = many.relay.tell(do="kill-after", share=0.5, how="reset", times=1 << 30, chance=CHANCE,
                            kinds=["request", "reply"])

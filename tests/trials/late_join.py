@@ -16,8 +16,9 @@ import pool
 import trial as trials
 
 MERGES = 5
-# On 1000 examples, by a model that has just trained on 250 of its own; and in the mean of all joiners.
-TOLERANCE, MEAN_TOLERANCE = 0.03, 0.015
+# Of one joiner: two evaluations of 92 % on 1000 examples differ by 1.2 points (one standard error). And
+# of all joiners in the mean, where chance evens out.
+TOLERANCE, MEAN_TOLERANCE = 0.025, 0.01
 # Loss on a shard never seen before: 2.3 with weights that know nothing, below 0.3 with the pool's.
 HALF_TRAINED = 0.8
 JOIN_S = 20
@@ -83,7 +84,8 @@ def many_joins(trial, options):
     good, behind = [], []
     for rank in range(members, members + joins):
         many.start(rank)
-        is_good, difference, text = judge_joiner(trial, many, rank, range(members), "join")
+        # The pool is everybody who trains already, those who came late before it included.
+        is_good, difference, text = judge_joiner(trial, many, rank, range(rank), "join")
         good.append(is_good)
         behind.append(difference)
         if not is_good or options.quick or rank % 5 == 0:
@@ -119,7 +121,7 @@ def dying_donors(trial, options):
         if how == "kill":
             many.kill(donor)
             killed.append(donor)
-        left = [member for member in range(members) if member not in killed]
+        left = [member for member in range(rank) if member not in killed]
         is_good, _, text = judge_joiner(trial, many, rank, left, how)
         another = many.events(rank, "state.adopted")[0]["from"] != pool.peer_name(donor) or how != "kill"
         lost = [e for e in many.events(rank, "fault.seen") if e["kind"] == "donor lost"]

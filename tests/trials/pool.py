@@ -40,6 +40,28 @@ def read_log(path):
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line]
 
 
+class GrowingLog:
+    """An event log that is read again and again while it grows: every line is parsed once."""
+
+    def __init__(self, path):
+        self.path, self.file, self.events, self.torn = path, None, [], b""
+
+    def read(self):
+        if self.file is not None and os.fstat(self.file.fileno()).st_ino != self._inode():
+            self.file.close()  # the peer has started again, with a new log
+            self.file, self.events, self.torn = None, [], b""
+        if self.file is None:
+            if not self.path.exists():
+                return []
+            self.file = open(self.path, "rb")
+        *lines, self.torn = (self.torn + self.file.read()).split(b"\n")
+        self.events += [json.loads(line) for line in lines if line]
+        return self.events
+
+    def _inode(self):
+        return self.path.stat().st_ino if self.path.exists() else None
+
+
 class Pool:
     """`words` go to every peer. Peers start one by one; `size` places, of which some may stay empty."""
 
@@ -48,6 +70,7 @@ class Pool:
     def __init__(self, trial, size, *words, name="run", relay=False):
         self.trial, self.size, self.words = trial, size, [str(word) for word in words]
         self.binary = trial.options.hearsay
+        self.logs = {}
         self.run = trial.folder / name
         self.said = trial.folder / f"{name}.said"
         self.said.mkdir()
@@ -139,7 +162,7 @@ class Pool:
 
     def log(self, rank):
         """Events of the peer, header lines included; a torn last line does not count."""
-        return read_log(self.folder(rank) / "events.jsonl")
+        return self.logs.setdefault(rank, GrowingLog(self.folder(rank) / "events.jsonl")).read()
 
     def earlier_logs(self, rank):
         """Of its earlier starts, first to last."""

@@ -221,9 +221,8 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
            .help = "own address for peers; port 0: any free",
-           .detail = "HOST:PORT or [IPv6]:PORT; beyond loopback with --insecure. The first peer by "
-                     "hand prints "
-                     "the line with which others join.",
+           .detail = "HOST:PORT or [IPv6]:PORT; beyond loopback with --secret, --tls or "
+                     "--insecure. The first peer by hand prints the line with which others join.",
            .group = "network",
            .recorded = false},
     Option{.name = "join",
@@ -232,8 +231,7 @@ constexpr std::array kOptions{
            .placeholder = "A:PORT",
            .help = "join the pool of the peer that listens there",
            .detail = "Any running peer will do. What the pool does comes from it; --listen, "
-                     "--announce, --name and output "
-                     "options are the own ones.",
+                     "--announce, --secret, --tls, --name and output options are the own ones.",
            .group = "network",
            .recorded = false},
     Option{.name = "insecure",
@@ -243,6 +241,35 @@ constexpr std::array kOptions{
            .help = "listen beyond loopback without encryption",
            .detail = "For networks where everybody is trusted.",
            .group = "network",
+           .recorded = false},
+    Option{.name = "secret",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILE",
+           .help = "only peers with the same secret; encrypted",
+           .detail = "FILE or env:NAME, 16 bytes or more (openssl rand -hex 32), the same for all "
+                     "peers: TLS 1.3 by a key derived from it. This or --tls is needed beyond "
+                     "loopback, unless --insecure.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "tls",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILES",
+           .help = "only peers with certificates: CA,CERT,KEY",
+           .detail = "PEM files: the pool's authority, this peer's certificate and its key. Mutual "
+                     "TLS 1.3; names in certificates mean nothing.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "revoked",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILE",
+           .help = "certificates that no longer count",
+           .detail = "One a line: serial number in hex, or SHA-256 fingerprint. Read again when it "
+                     "changes; then connections of whoever is in it are closed. Needs --tls.",
+           .group = "network",
+           .in_short_help = false,
            .recorded = false},
     Option{.name = "announce",
            .default_text = "",
@@ -391,8 +418,8 @@ const CommandSyntax& sim_syntax() {
       .name = "sim",
       .words = "",
       .summary = "train a pool of peers in one process, in virtual time",
-      .options = all_but(
-          {"listen", "join", "insecure", "announce", "name", "start-with", "restarts", "metrics"}),
+      .options = all_but({"listen", "join", "insecure", "secret", "tls", "revoked", "announce",
+                          "name", "start-with", "restarts", "metrics"}),
       .own = {},
       .max_words = 0,
       .examples = {"hearsay sim --preset digits",

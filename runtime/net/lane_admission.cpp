@@ -66,12 +66,13 @@ asio::awaitable<bool> Transport::Lane::is_there(Link& link) {
   co_return !link.open.empty() && quiet_for() < kSurelyThere;
 }
 
-// A promise to a process that does not even listen any more is none.
+// A promise to a process that does not even listen any more is none. It may be loading its data, so
+// nothing but the system answers there yet.
 asio::awaitable<void> Transport::Lane::void_if_gone(Link& link) {
-  const auto connection = std::make_shared<Connection>(asio::ip::tcp::socket(io_), meter_);
+  const ConnectionRef connection = connection_of(asio::ip::tcp::socket(io_));
   handshaking_.emplace(connection, Clock::now());
   const Endpoint address = link.promised_at;
-  const Connection::Status status = co_await connection->connect(address);
+  const Connection::Status status = co_await connection->reach(address);
   handshaking_.erase(connection);
   connection->close("looked");
   if (!status.ok() && link.promised_at == address) link.promised_until = Clock::now();

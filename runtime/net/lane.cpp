@@ -25,9 +25,6 @@ namespace limits = gossip::limits;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kMostStrangersTold = 20;
-constexpr const char* kRevoked = "its certificate is revoked";
-
 // Opens, binds and listens; a port in use is the operator's business.
 void listen_on(tcp::acceptor& acceptor, asio::io_context& io, const Endpoint& address,
                int buffer_bytes) {
@@ -264,42 +261,6 @@ void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const st
     unreachable(link, why);
   }
   check_drained();
-}
-
-void Transport::Lane::stranger(const Connection& connection, const std::string& why) {
-  ++meter_.refused;
-  const std::string remote = connection.remote();
-  tell_once(remote.substr(0, remote.find_last_of(':')), "connection refused", remote + ": " + why);
-}
-
-// Whoever is refused tries again, from another port and for hours.
-void Transport::Lane::tell_once(const std::string& who, const std::string& kind,
-                                const std::string& detail) {
-  const std::string reason = detail.substr(std::min(detail.find(": "), detail.size()));
-  if (told_.size() >= kMostStrangersTold || !told_.insert(who + kind + reason).second) return;
-  events_->fault(kind, detail);
-}
-
-Transport::Lane::ConnectionRef Transport::Lane::connection_of(tcp::socket socket) {
-  return std::make_shared<Connection>(std::move(socket), meter_, options_.security);
-}
-
-void Transport::Lane::close_revoked() {
-  RevocationList* const revoked = options_.security ? options_.security->revoked() : nullptr;
-  if (revoked == nullptr) return;
-  if (const std::string fault = revoked->take_fault(); !fault.empty())
-    events_->fault("revocations", fault + "; those known before hold as well");
-  for (const auto& [connection, since] : std::map(handshaking_)) {
-    if (connection->is_revoked()) connection->close(kRevoked);
-  }
-  for (Link& link : links_) {
-    for (const ConnectionRef& connection : std::vector(link.open)) {
-      if (!connection->is_revoked()) continue;
-      events_->fault("peer revoked",
-                     gossip::peer_name(link.peer) + ": " + connection->remote() + ": " + kRevoked);
-      connection->close(kRevoked);
-    }
-  }
 }
 
 bool Transport::Lane::drain(std::chrono::nanoseconds at_most) {

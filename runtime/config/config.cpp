@@ -203,7 +203,9 @@ void refuse_own_variable(const Reader& reader, const std::string& secret) {
 void read_security(const Reader& reader, const Settings& settings, RunConfig& config) {
   const auto text_of = [&](std::string_view name) {
     const std::string text = settings.text(name);
-    return text == kOff || text.empty() ? std::nullopt : std::optional(text);
+    const std::string flag = "--" + std::string(name);
+    if (text.empty()) reader.complain(name, flag + " is empty; off means none");
+    return text == kOff ? std::nullopt : std::optional(text);
   };
   config.secret = text_of("secret");
   config.tls = text_of("tls");

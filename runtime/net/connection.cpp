@@ -122,8 +122,9 @@ asio::awaitable<Connection::Status> Connection::prove(Security::Side side) {
 
 asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address) {
   Status status = co_await reach(address);
-  if (status.ok()) status = co_await prove(Security::Side::dialler);
-  if (status.unproven) status.why = address.text() + ": " + status.why;
+  if (!status.ok()) co_return status;
+  status = co_await prove(Security::Side::dialler);
+  if (!status.ok()) status.why = address.text() + ": " + status.why;
   co_return status;
 }
 

@@ -117,7 +117,9 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
   if (!status.ok()) co_return status;
   if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused)) {
     note_refusal(link, text);
-    co_return Status("refused by " + gossip::peer_name(link.peer) + ": " + text);
+    const std::string why = "refused by " + gossip::peer_name(link.peer) + ": " + text;
+    if (text == Security::told_to_plain()) co_return Status::not_proven(why);
+    co_return Status(why);
   }
   const std::optional<Hello> hello = decode_hello(text);
   if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome) || !hello)

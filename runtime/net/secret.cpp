@@ -48,8 +48,8 @@ void read_file(const std::string& path, Secret& out) {
   file.open(path, std::ios::binary);
   struct stat about {};
   if (!file || ::stat(path.c_str(), &about) != 0 || S_ISDIR(about.st_mode)) {
-    throw UsageError("--secret: it names no file that can be read (" +
-                     error_text(errno != 0 ? errno : EISDIR) +
+    const std::string why = error_text(errno != 0 ? errno : EISDIR);
+    throw UsageError("--secret: it names no file that can be read (" + why +
                      "); give a FILE that holds the secret, or env:NAME");
   }
   out.text.resize(kMostSecretBytes + 1);
@@ -103,7 +103,7 @@ void warn_if_others_read(const std::string& flag, const std::string& path, const
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode) || (about.st_mode & 077) == 0)
     return;
-  char mode[8];
+  char mode[16];
   std::snprintf(mode, sizeof mode, "%04o", about.st_mode & 07777u);
   warn(flag + ": others than its owner may use " + path + " (mode " + mode + "); chmod 600 " +
        path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/net/stream.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <tuple>
@@ -21,6 +22,7 @@ namespace asio = boost::asio;
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr char kTlsHandshake = 0x16;          // first byte of what a TLS client sends
 constexpr std::string_view kOwnMagic = "hs";  // of a message without TLS
+constexpr std::size_t kMostUnread = 1 << 20;
 constexpr char kTaken = 1;
 
 }  // namespace
@@ -32,6 +34,7 @@ asio::awaitable<Proof> Stream::look_before() {
   if (failure) co_return Proof(failure.message(), false);
   std::array<char, 2> first{};
   Error error;
+  socket_.non_blocking(true, error);  // the lane's thread never waits
   const std::size_t got =
       socket_.receive(asio::buffer(first), asio::socket_base::message_peek, error);
   if (error || got == 0) co_return Proof("connection closed", false);
@@ -39,7 +42,7 @@ asio::awaitable<Proof> Stream::look_before() {
   Proof none(Security::plain_there(), true);
   none.is_plain = std::string_view(first.data(), got) == kOwnMagic;
   if (none.is_plain) {  // unread bytes would make the answer's arrival a matter of luck
-    std::vector<char> unused(socket_.available(error));
+    std::vector<char> unused(std::min(socket_.available(error), kMostUnread));
     socket_.receive(asio::buffer(unused), 0, error);
   }
   co_return none;

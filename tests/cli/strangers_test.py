@@ -133,6 +133,7 @@ class SecretTest(StrangersTest):
                 (("--secret", "absent.key"), "--secret", "No such file"),
                 (("--secret", "."), "--secret", "directory"),
                 (("--secret", "env:ABSENT"), "--secret", "ABSENT is not set"),
+                (("--secret", ""), "--secret is empty"),
                 (("--secret", "env:HEARSAY_SECRET"), "--secret", "variable of --secret"),
                 (("--secret", "pool.key", "--tls", "a,b,c"), "--tls", "take one of them"),
                 (("--secret", "pool.key", "--revoked", "x"), "--revoked", "can be told from another"),

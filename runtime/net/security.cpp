@@ -22,7 +22,9 @@ using kernels::UsageError;
 // Goes over the wire in the clear, so it says nothing.
 constexpr std::string_view kIdentity = "hearsay";
 constexpr unsigned char kAes128Gcm[] = {0x13, 0x01};  // its hash is the one of the key, SHA-256
+// Both sides compare it with the session's, which says that they mean the same use of it.
 constexpr unsigned char kContextName[] = "hearsay";
+constexpr unsigned int kContextBytes = sizeof kContextName - 1;
 
 // OpenSSL's own words for what went wrong last; its queue of errors is empty afterwards.
 std::string last_error() {
@@ -80,7 +82,8 @@ struct SecurityCallbacks {
     SSL_SESSION* const made = SSL_SESSION_new();
     if (made != nullptr && SSL_SESSION_set1_master_key(made, key.bytes.data(), key.bytes.size()) &&
         SSL_SESSION_set_cipher(made, SSL_CIPHER_find(session, kAes128Gcm)) &&
-        SSL_SESSION_set_protocol_version(made, TLS1_3_VERSION))
+        SSL_SESSION_set_protocol_version(made, TLS1_3_VERSION) &&
+        SSL_SESSION_set1_id_context(made, kContextName, kContextBytes))
       return made;
     SSL_SESSION_free(made);
     return nullptr;
@@ -141,7 +144,7 @@ std::shared_ptr<Security> Security::open(const SecurityFiles& files, const Warn&
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_session_id_context(context, kContextName, sizeof kContextName - 1);
+  SSL_CTX_set_session_id_context(context, kContextName, kContextBytes);
   if (files.secret.empty()) {
     security->use_certificates(files, warn);
   } else {

@@ -18,6 +18,7 @@ std::string words_for_alert(int alert) {
     case SSL_AD_CERTIFICATE_REVOKED: return "it says that this peer's certificate is revoked";
     case SSL_AD_CERTIFICATE_EXPIRED: return "it says that this peer's certificate has expired";
     case SSL_AD_UNKNOWN_CA: return "it does not know the authority of this peer's certificate";
+    case SSL_AD_DECRYPT_ERROR:
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_UNKNOWN: return "it does not accept this peer's certificate";
@@ -31,6 +32,16 @@ bool is_no_tls(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_HTTPS_PROXY_REQUEST || reason == SSL_R_PACKET_LENGTH_TOO_LONG ||
          reason == SSL_R_UNKNOWN_PROTOCOL || reason == SSL_R_RECORD_LENGTH_MISMATCH;
+}
+
+// Another key, found by the acceptor or told by it; or none at all, so that a certificate is looked
+// for, of which there are none here.
+bool is_other_secret(int reason) {
+  return reason == SSL_R_BINDER_DOES_NOT_VERIFY ||
+         reason == SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM || reason == SSL_R_NO_SHARED_CIPHER ||
+         reason == SSL_AD_REASON_OFFSET + SSL_AD_ILLEGAL_PARAMETER ||
+         reason == SSL_AD_REASON_OFFSET + SSL_AD_DECRYPT_ERROR ||
+         reason == SSL_AD_REASON_OFFSET + SSL_AD_HANDSHAKE_FAILURE;
 }
 
 }  // namespace
@@ -69,10 +80,12 @@ std::string Security::why_not(long verify_result) const {
 std::string Security::explain(ssl_st* session, unsigned long error) const {
   const int reason = ERR_GET_REASON(error);
   if (is_no_tls(reason)) return plain_there();
+  const char* const words = ERR_reason_error_string(error);
+  const std::string unforeseen = std::string("TLS: ") + (words != nullptr ? words : "failed");
   if (shares_secret_) {
-    const bool shows_certificate = reason == SSL_R_CERTIFICATE_VERIFY_FAILED;
-    return std::string(shows_certificate ? "it has a certificate and not this pool's secret"
-                                         : "it does not have this peer's secret") +
+    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+      return std::string("it has a certificate and not this pool's secret") + kOneSecret;
+    return (is_other_secret(reason) ? "it does not have this peer's secret" : unforeseen) +
            kOneSecret;
   }
   if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) return why_not(SSL_get_verify_result(session));
@@ -80,8 +93,7 @@ std::string Security::explain(ssl_st* session, unsigned long error) const {
     return std::string("it has no certificate") + kOneAuthority;
   if (reason > SSL_AD_REASON_OFFSET)
     return words_for_alert(reason - SSL_AD_REASON_OFFSET) + kOneAuthority;
-  const char* const words = ERR_reason_error_string(error);
-  return std::string("TLS: ") + (words != nullptr ? words : "failed") + kOneAuthority;
+  return unforeseen + kOneAuthority;
 }
 
 }  // namespace hearsay::runtime

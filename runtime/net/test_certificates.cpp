@@ -53,8 +53,8 @@ struct TestAuthority::Keys {
   CertificateRef own{nullptr, X509_free};
 };
 
-TestAuthority::TestAuthority() : keys_(std::make_unique<Keys>()) {
-  keys_->own = certificate("test authority", 1, keys_->key.get(), -7200, 7200);
+TestAuthority::TestAuthority(const std::string& name) : keys_(std::make_unique<Keys>()) {
+  keys_->own = certificate(name, 1, keys_->key.get(), -7200, 7200);
   X509* const own = keys_->own.get();
   X509_set_issuer_name(own, X509_get_subject_name(own));
   X509_EXTENSION* const is_authority =

@@ -13,7 +13,7 @@ namespace hearsay::runtime {
 // An authority, and what it has signed: PEM files in a folder that disappears with it.
 class TestAuthority {
  public:
-  TestAuthority();
+  explicit TestAuthority(const std::string& name = "test authority");
   ~TestAuthority();
   // A peer's files; the certificate holds from and until so many seconds from now.
   SecurityFiles issue(const std::string& name, long from_s = -3600, long until_s = 3600);

@@ -85,7 +85,6 @@ void read_pool_key(const std::string& where, const Warn& warn, PoolKey& out) {
     read_variable(where.substr(kVariable.size()), secret);
   } else {
     read_file(where, secret);
-    warn_if_others_read("--secret", where, warn);
   }
   while (!secret.text.empty() && (secret.text.back() == '\n' || secret.text.back() == '\r'))
     secret.text.pop_back();
@@ -97,6 +96,7 @@ void read_pool_key(const std::string& where, const Warn& warn, PoolKey& out) {
                                : " holds more than 64 KiB; is that the right file?"));
   }
   derive(secret, out);
+  if (!in_variable) warn_if_others_read("--secret", where, warn);
 }
 
 void warn_if_others_read(const std::string& flag, const std::string& path, const Warn& warn) {

@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS program_options)
 # Optional: pools under mpirun, and the twins in experiments/peers.
 find_package(MPI COMPONENTS C)

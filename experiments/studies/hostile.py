@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 POOL = ("--peers 10 --epochs 10 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
-        "--model mlp:256,128 --merge-every 0.25 --data fashion-mnist --eval-every 0").split()
+        "--model mlp:256,128 --merge-every 0.25 --eval-every 0").split()
 HOSTILE = ("p08", "p09")
 HONEST = range(8)
 
@@ -51,7 +51,8 @@ def run(options, split, rule, attack, seed):
     result = folder / "result.json"
     if not result.exists():
         command = [options.binary, "sim", *POOL, "--split", split, "--merge", RULES[rule],
-                   "--seed", str(seed), "--run", str(folder), "--quiet"]
+                   "--data", options.data, "--threads", str(options.threads), "--seed", str(seed), "--run",
+                   str(folder), "--quiet"]
         if ATTACKS[attack]:
             for peer in HOSTILE:
                 command += ["--chaos", ATTACKS[attack].format(peer)]
@@ -79,6 +80,8 @@ def main():
     parser.add_argument("--splits", type=words, default=["iid", "dirichlet:0.3"])
     parser.add_argument("--attacks", type=words, default=list(ATTACKS))
     parser.add_argument("--rules", type=words, default=list(RULES))
+    parser.add_argument("--data", default="fashion-mnist")
+    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for split in options.splits:

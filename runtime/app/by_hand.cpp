@@ -99,6 +99,7 @@ bool FirstPeer::gather(LivePeer& peer, PeerPlace& place) {
   };
   plan.waiting = [&](std::size_t here) { return waiting(here); };
   plan.tick = [&](std::size_t here) { return patience_.tick(waiting(here)); };
+  plan.refused = [&](const std::string& who) { say(config_, "refused " + who); };
   if (!peer.transport().gather(plan)) return false;
   if (place.book.empty()) place.book = all_of({});
   if (place.book.size() < config_.peers) {
@@ -118,7 +119,7 @@ int FirstPeer::run() {
   const std::string address = peer.announced().text();
   say(config_, gossip::peer_name(self_) + " of " + std::to_string(config_.peers) + "  " + address +
                    "  ->  " + run.path());
-  if (config_.peers > 1) say(config_, "join with  hearsay train --join " + address);
+  if (config_.peers > 1) say(config_, "join with  hearsay train --join " + address + join_words(config_));
   PeerPlace place;
   place.admission.config = config_json(settings_).dump();
   place.admission.run = std::filesystem::absolute(run.path()).string();

@@ -20,6 +20,7 @@
 #include "runtime/bench/bench_train.hpp"
 #include "runtime/bench/net_workload.hpp"
 #include "runtime/config/config.hpp"
+#include "runtime/host/peer_security.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -215,6 +216,12 @@ CommandSyntax net_syntax() {
                        .placeholder = "N",
                        .help = "of an allreduce, 2 to 16; the others take two",
                        .detail = "",
+                       .group = "bench"},
+                Option{.name = "secret",
+                       .default_text = "",
+                       .placeholder = "FILE",
+                       .help = "encrypted, as peers with --secret FILE or env:NAME",
+                       .detail = "",
                        .group = "bench"}};
   syntax.examples = {"hearsay bench net --op swap --sizes 2.5e7",
                      "hearsay bench net --op allreduce --processes 4"};
@@ -252,7 +259,14 @@ void print_row(const NetRow& row) {
   std::cout.flush();
 }
 
-std::vector<std::function<NetRow()>> net_plan(const Arguments& arguments) {
+BenchSecurity bench_security(const Arguments& arguments) {
+  RunConfig config;
+  config.secret = arguments.value("secret");
+  return security_of(config);
+}
+
+std::vector<std::function<NetRow()>> net_plan(const Arguments& arguments,
+                                              const BenchSecurity& security) {
   const std::uint64_t processes =
       parse_count("--processes", arguments.value("processes").value_or("4"));
   if (processes < 2 || processes > net_workload::kMostProcesses)
@@ -265,17 +279,17 @@ std::vector<std::function<NetRow()>> net_plan(const Arguments& arguments) {
         parse_sizes(arguments.value("sizes").value_or(ring ? "235146,1e6" : "1e4,1e5,1e6,2.5e7"),
                     ring ? processes : 1);  // every process has a slice of its own
     if (op == "latency") {
-      plan.emplace_back(bench_latency);
+      plan.emplace_back([=] { return bench_latency(security); });
     } else if (op != "swap" && op != "exchange" && op != "stream" && !ring) {
       throw_unknown("op", op, {"latency", "swap", "exchange", "stream", "allreduce"});
     }
     for (const std::size_t n : sizes) {
-      if (op == "swap") plan.emplace_back([n] { return bench_swap(n); });
-      if (op == "exchange") plan.emplace_back([n] { return bench_exchange(n); });
-      if (op == "stream") plan.emplace_back([n] { return bench_stream(n); });
+      if (op == "swap") plan.emplace_back([=] { return bench_swap(n, security); });
+      if (op == "exchange") plan.emplace_back([=] { return bench_exchange(n, security); });
+      if (op == "stream") plan.emplace_back([=] { return bench_stream(n, security); });
       if (ring) {
         plan.emplace_back(
-            [n, processes] { return bench_allreduce(n, static_cast<std::uint32_t>(processes)); });
+            [=] { return bench_allreduce(n, static_cast<std::uint32_t>(processes), security); });
       }
     }
   }
@@ -290,14 +304,18 @@ int net(const std::vector<std::string>& args) {
     return 0;
   }
   const bool as_json = wants_json(arguments);
-  const auto plan = net_plan(arguments);
+  const BenchSecurity security = bench_security(arguments);
+  const auto plan = net_plan(arguments, security);
   Json json{{"header", header_json("net")}, {"rows", Json::array()}};
+  json["header"]["tls"] = security != nullptr;
   if (!as_json) {
-    print_header(json["header"],
-                 "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
-                 "process sends; swap sends\n# and merges, exchange copies first; copy_%: share of "
-                 "memcpy's rate for n "
-                 "values; every value checked");
+    print_header(
+        json["header"],
+        std::string(security ? "TLS 1.3 over " : "") +
+            "loopback TCP, checksummed frames; latency is half a round trip; GB/s of what one "
+            "process sends; swap sends\n# and merges, exchange copies first; copy_%: share of "
+            "memcpy's rate for n "
+            "values; every value checked");
     print(
         "#  op         processes          n     bytes    p50_us    p99_us     per_s   GB/s  "
         "wire_GB/s  copy_%%  wrong\n");

@@ -20,6 +20,7 @@
 #include "runtime/app/version.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/host/assembly.hpp"
+#include "runtime/host/peer_security.hpp"
 #include "runtime/launch/local_peer.hpp"
 #include "runtime/launch/pool_watch.hpp"
 #include "runtime/launch/root_cause.hpp"
@@ -71,6 +72,14 @@ std::vector<std::string> option_variables() {
   return names;
 }
 
+// What is not in run.json, by its name only: a secret's file, or the variable that holds it and
+// that peers inherit.
+void add_security(const RunConfig& config, ChildCommand& command) {
+  if (config.secret) command.environment.push_back({"HEARSAY_SECRET", *config.secret});
+  if (config.tls) command.environment.push_back({"HEARSAY_TLS", *config.tls});
+  if (config.revoked) command.environment.push_back({"HEARSAY_REVOKED", *config.revoked});
+}
+
 std::vector<std::unique_ptr<WatchedPeer>> start_peers(const RunConfig& config, const RunDir& run,
                                                       const LaunchWords& words) {
   std::vector<std::unique_ptr<WatchedPeer>> peers;
@@ -86,6 +95,7 @@ std::vector<std::unique_ptr<WatchedPeer>> start_peers(const RunConfig& config, c
       command.environment.push_back({"HEARSAY_RUN", run.path()});
       command.environment.push_back({"HEARSAY_RESUME", "true"});
     }
+    add_security(config, command);
     command.dropped_prefixes = option_variables();
     command.output_path = run.peer_stderr(name);
     peers.push_back(std::make_unique<LocalPeer>(name, command));
@@ -129,6 +139,7 @@ int command_launch(const std::vector<std::string>& args) {
     check_resumable(*resumed, config);
   }
   if (config.dry_run) return print_plan(config, words);
+  security_of(config);  // one line, before there are peers that would all say it
   std::signal(SIGPIPE, SIG_IGN);
   catch_stop_signals();
   catch_checkpoint_signal();

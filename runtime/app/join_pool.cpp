@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <thread>
@@ -40,8 +41,9 @@ constexpr int kTriesForName = 3;  // members learn meanwhile who had the place
 constexpr std::chrono::milliseconds kMostWait = gossip::limits::kRedialMost;
 
 void refuse_pool_options(const Settings& settings) {
-  constexpr std::string_view kOwn[] = {"join", "listen", "insecure", "announce", "name",
-                                       "json", "quiet",  "run",      "metrics"};
+  constexpr std::string_view kOwn[] = {"join", "listen",  "insecure", "secret",
+                                       "tls",  "revoked", "announce", "name",
+                                       "json", "quiet",   "run",      "metrics"};
   for (const Option& option : option_table()) {
     const bool own = std::find(std::begin(kOwn), std::end(kOwn), option.name) != std::end(kOwn);
     if (!own && settings.origin(option.name) == "flag") {
@@ -87,7 +89,10 @@ bool claim_place(const RunDir& run, PeerId place, std::uint64_t& incarnation) {
 class Joining {
  public:
   Joining(const RunConfig& own, const Settings& settings)
-      : own_(own), settings_(settings), seeds_{parse_endpoint("--join", *own.join)} {
+      : own_(own),
+        settings_(settings),
+        security_(security_of(own)),
+        seeds_{parse_endpoint("--join", *own.join)} {
     std::random_device device;
     request_.nonce = (std::uint64_t{device()} << 32 | device()) | 1;
     if (!own.name.empty()) request_.place = place_of_name(own.name, 0);
@@ -105,6 +110,7 @@ class Joining {
 
   const RunConfig& own_;
   const Settings& settings_;
+  std::shared_ptr<Security> security_;
   std::vector<Endpoint> seeds_;  // --join first, then whom members have named
   JoinRequest request_;
   std::optional<PeerSocket> socket_;
@@ -123,16 +129,16 @@ void Joining::listen_as(const std::string& local_host) {
   Endpoint listen = parse_endpoint("--listen", own_.listen);
   if (settings_.origin("listen") == "default") listen.host = local_host;
   if (socket_ && bound_to_ == listen.host) return;
-  refuse_open_address(own_, listen);
   socket_.reset();
-  socket_.emplace(own_, listen);
+  socket_.emplace(own_, listen, security_);
   bound_to_ = listen.host;
   request_.address = socket_->transport->announced();
 }
 
 std::optional<JoinAnswer> Joining::ask(const Endpoint& member) {
   const auto tick = [] { return stop_signal() == 0; };
-  JoinClient client(member, tick);
+  JoinClient client(member, tick, security_);
+  if (client.is_unproven()) throw UsageError("--join: " + client.fault());
   if (!client.fault().empty()) {
     complain(member, client.fault() + "; trying again");
     return std::nullopt;

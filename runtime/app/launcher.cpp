@@ -113,11 +113,12 @@ Settings with_job_size(const Settings& settings, const Launcher& launcher) {
 std::string listen_of_job(const Settings& settings, const Launcher& launcher) {
   if (!launcher.several_hosts || settings.origin("listen") != "default")
     return settings.text("listen");
-  if (settings.text("insecure") != "true") {
+  const bool is_protected = settings.text("secret") != "off" || settings.text("tls") != "off";
+  if (settings.text("insecure") != "true" && !is_protected) {
     throw kernels::UsageError(
         "--listen: this job has processes on several hosts, so peers have to listen beyond "
-        "loopback, and frames travel unprotected; add --insecure on a network where everybody is "
-        "trusted");
+        "loopback, and frames travel unprotected; protect them with --secret FILE or --tls "
+        "CA,CERT,KEY, or add --insecure on a network where everybody is trusted");
   }
   return "0.0.0.0:0";
 }

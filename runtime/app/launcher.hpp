@@ -32,7 +32,8 @@ Launcher detect_launcher(const Environment& environment);
 Settings with_job_size(const Settings& settings, const Launcher& launcher);
 
 // Where peers of this job listen unless they are told: on one host loopback, else everywhere.
-// Throws UsageError when that would leave frames unprotected and --insecure does not allow it.
+// Throws UsageError when that would leave frames unprotected (no --secret, no --tls) and --insecure
+// does not allow it.
 std::string listen_of_job(const Settings& settings, const Launcher& launcher);
 
 }  // namespace hearsay::runtime

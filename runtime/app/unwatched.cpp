@@ -18,7 +18,6 @@
 #include "runtime/app/version.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/net/answers.hpp"
-#include "runtime/net/own_address.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -157,13 +156,6 @@ void refuse_watched_options(const RunConfig& config, const std::string& instead)
                              : config.restarts != 0 ? "--restarts"
                                                     : nullptr;
   if (option != nullptr) throw UsageError(std::string(option) + ": " + instead);
-}
-
-void refuse_open_address(const RunConfig& config, const Endpoint& listen) {
-  if (is_loopback(listen.host) || config.insecure) return;
-  throw UsageError("--listen: " + listen.text() +
-                   " is not loopback, and frames travel unprotected; add --insecure on a network "
-                   "where everybody is trusted");
 }
 
 int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPlace& place,

@@ -9,6 +9,7 @@
 #include "runtime/app/run_header.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/host/live_peer.hpp"
+#include "runtime/host/peer_security.hpp"
 #include "runtime/metrics/served_display.hpp"
 
 namespace hearsay::runtime {
@@ -29,8 +30,6 @@ class WaitingWords {
 
 // Throws UsageError for options that only a watcher can carry out.
 void refuse_watched_options(const RunConfig& config, const std::string& instead);
-// Throws UsageError for an address beyond loopback without --insecure.
-void refuse_open_address(const RunConfig& config, const Endpoint& listen);
 
 // Trains to the end; the exit code. When the peer has been displaced, it has left the pool's files
 // alone, and what follows is the caller's business. The last peer to stop writes the pool's result,

@@ -117,13 +117,15 @@ double copy_seconds(std::size_t values) {
   return times.at(0.5);
 }
 
-NetRow row_of(const char* op, std::uint32_t processes, std::size_t values, const NetWork& work) {
+NetRow row_of(const char* op, std::uint32_t processes, std::size_t values,
+              const BenchSecurity& security, const NetWork& work) {
   NetRow row;
   row.op = op;
   row.processes = processes;
   row.values = values;
   if (values > 0) row.copy_s = copy_seconds(values);
-  const NetReport report = run_processes(processes, std::max<std::size_t>(values, 1), work);
+  const NetReport report =
+      run_processes(processes, std::max<std::size_t>(values, 1), work, security);
   Distribution times;
   for (const double s : report.seconds) times.add(s);
   row.samples = times.count();
@@ -138,24 +140,27 @@ NetRow row_of(const char* op, std::uint32_t processes, std::size_t values, const
 
 }  // namespace
 
-NetRow bench_latency() { return row_of("latency", 2, 0, ping_pong); }
+NetRow bench_latency(const BenchSecurity& security) {
+  return row_of("latency", 2, 0, security, ping_pong);
+}
 
-NetRow bench_swap(std::size_t values) {
-  return row_of("swap", 2, values,
+NetRow bench_swap(std::size_t values, const BenchSecurity& security) {
+  return row_of("swap", 2, values, security,
                 [=](NetPeer& peer) { return swap_weights(peer, values, Sends::itself); });
 }
 
-NetRow bench_exchange(std::size_t values) {
-  return row_of("exchange", 2, values,
+NetRow bench_exchange(std::size_t values, const BenchSecurity& security) {
+  return row_of("exchange", 2, values, security,
                 [=](NetPeer& peer) { return swap_weights(peer, values, Sends::a_copy); });
 }
 
-NetRow bench_stream(std::size_t values) {
-  return row_of("stream", 2, values, [=](NetPeer& peer) { return stream_weights(peer, values); });
+NetRow bench_stream(std::size_t values, const BenchSecurity& security) {
+  return row_of("stream", 2, values, security,
+                [=](NetPeer& peer) { return stream_weights(peer, values); });
 }
 
-NetRow bench_allreduce(std::size_t values, std::uint32_t processes) {
-  NetRow row = row_of("allreduce", processes, values,
+NetRow bench_allreduce(std::size_t values, std::uint32_t processes, const BenchSecurity& security) {
+  NetRow row = row_of("allreduce", processes, values, security,
                       [=](NetPeer& peer) { return ring_all_reduce(peer, values); });
   // Every process sends 2 (n - 1) slices of values / n.
   const std::uint64_t hops = 2 * (processes - 1);

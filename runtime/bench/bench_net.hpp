@@ -12,10 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "kernels/core/digest.hpp"
+#include "runtime/net/security.hpp"
 
 namespace hearsay::runtime {
 
@@ -38,10 +40,14 @@ struct NetRow {
   }
 };
 
-NetRow bench_latency();
-NetRow bench_swap(std::size_t values);
-NetRow bench_exchange(std::size_t values);
-NetRow bench_stream(std::size_t values);
-NetRow bench_allreduce(std::size_t values, std::uint32_t processes);
+using BenchSecurity =
+    std::shared_ptr<Security>;  // none: plain TCP, as between processes of a machine
+
+NetRow bench_latency(const BenchSecurity& security = nullptr);
+NetRow bench_swap(std::size_t values, const BenchSecurity& security = nullptr);
+NetRow bench_exchange(std::size_t values, const BenchSecurity& security = nullptr);
+NetRow bench_stream(std::size_t values, const BenchSecurity& security = nullptr);
+NetRow bench_allreduce(std::size_t values, std::uint32_t processes,
+                       const BenchSecurity& security = nullptr);
 
 }  // namespace hearsay::runtime

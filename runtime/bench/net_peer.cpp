@@ -18,16 +18,21 @@ using kernels::PeerId;
 
 constexpr std::chrono::seconds kPatience{60}, kLook{1};
 
-TransportOptions options_for(SnapshotPool& pool) {
+TransportOptions options_for(SnapshotPool& pool, std::shared_ptr<Security> security) {
   TransportOptions options;
+  options.security = std::move(security);
   options.blank = [&pool](std::size_t count) { return pool.blank(count); };
   return options;
 }
 
 }  // namespace
 
-NetPeer::NetPeer(std::uint32_t self, std::uint32_t processes, std::size_t values)
-    : self_(self), processes_(processes), values_(values), transport_(options_for(snapshots_)) {}
+NetPeer::NetPeer(std::uint32_t self, std::uint32_t processes, std::size_t values,
+                 std::shared_ptr<Security> security)
+    : self_(self),
+      processes_(processes),
+      values_(values),
+      transport_(options_for(snapshots_, std::move(security))) {}
 
 void NetPeer::start(const std::vector<std::uint16_t>& ports) {
   Hello hello;

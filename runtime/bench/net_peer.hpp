@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace hearsay::runtime {
 class NetPeer {
  public:
   // Listens at once; `values` is the size of the model that frames may carry.
-  NetPeer(std::uint32_t self, std::uint32_t processes, std::size_t values);
+  NetPeer(std::uint32_t self, std::uint32_t processes, std::size_t values,
+          std::shared_ptr<Security> security = nullptr);
 
   std::uint16_t port() const { return transport_.listening().port; }
   void start(const std::vector<std::uint16_t>& ports);  // of all processes, in order

@@ -71,12 +71,13 @@ void add(NetReport& total, const NetReport& report) {
 
 // What every process but the first does, from its birth to its end.
 [[noreturn]] void live(int fd, pid_t parent, std::uint32_t self, std::uint32_t processes,
-                       std::size_t values, const NetWork& work) {
+                       std::size_t values, const NetWork& work,
+                       const std::shared_ptr<Security>& security) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   int code = 0;
   try {
-    NetPeer peer(self, processes, values);
+    NetPeer peer(self, processes, values, security);
     const std::uint16_t own = peer.port();
     put(fd, &own, sizeof own);
     std::vector<std::uint16_t> ports(processes);
@@ -95,7 +96,8 @@ void add(NetReport& total, const NetReport& report) {
 // The other processes, as the first one sees them.
 class Others {
  public:
-  Others(std::uint32_t processes, std::size_t values, const NetWork& work) {
+  Others(std::uint32_t processes, std::size_t values, const NetWork& work,
+         const std::shared_ptr<Security>& security) {
     const pid_t parent = ::getpid();
     for (std::uint32_t self = 1; self < processes; ++self) {
       int ends[2];
@@ -104,7 +106,7 @@ class Others {
       if (pid == 0) {
         for (const Other& other : others_) ::close(other.fd);
         ::close(ends[0]);
-        live(ends[1], parent, self, processes, values, work);
+        live(ends[1], parent, self, processes, values, work, security);
       }
       ::close(ends[1]);
       others_.push_back({pid, ends[0]});
@@ -155,9 +157,10 @@ class Others {
 
 }  // namespace
 
-NetReport run_processes(std::uint32_t processes, std::size_t values, const NetWork& work) {
-  Others others(processes, values, work);  // before the transport's thread starts
-  NetPeer peer(0, processes, values);
+NetReport run_processes(std::uint32_t processes, std::size_t values, const NetWork& work,
+                        const std::shared_ptr<Security>& security) {
+  Others others(processes, values, work, security);  // before the transport's thread starts
+  NetPeer peer(0, processes, values, security);
   peer.look_with([&others] { others.check(); });
   peer.start(others.share_ports(peer.port()));
   NetReport total = work(peer);

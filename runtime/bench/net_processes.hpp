@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "kernels/core/digest.hpp"
@@ -23,6 +24,7 @@ struct NetReport {
 using NetWork = std::function<NetReport(NetPeer&)>;
 
 // Throws Fault when a process fails.
-NetReport run_processes(std::uint32_t processes, std::size_t values, const NetWork& work);
+NetReport run_processes(std::uint32_t processes, std::size_t values, const NetWork& work,
+                        const std::shared_ptr<Security>& security = nullptr);
 
 }  // namespace hearsay::runtime

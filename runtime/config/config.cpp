@@ -188,6 +188,39 @@ void Settings::set(std::string_view name, std::vector<std::string> values, std::
 
 namespace {
 constexpr std::uint32_t kMostThreads = 1024;
+
+// The text of an option's own variable would be taken for that option.
+void refuse_own_variable(const Reader& reader, const std::string& secret) {
+  for (const Option& option : option_table()) {
+    const std::string name = environment_name(option);
+    if (secret == "env:" + name)
+      reader.complain("secret", "--secret: " + name + " is the variable of --" +
+                                    std::string(option.name) +
+                                    "; keep the secret in one of another name");
+  }
+}
+
+void read_security(const Reader& reader, const Settings& settings, RunConfig& config) {
+  const auto text_of = [&](std::string_view name) {
+    const std::string text = settings.text(name);
+    const std::string flag = "--" + std::string(name);
+    if (text.empty()) reader.complain(name, flag + " is empty; off means none");
+    return text == kOff ? std::nullopt : std::optional(text);
+  };
+  config.secret = text_of("secret");
+  config.tls = text_of("tls");
+  config.revoked = text_of("revoked");
+  if (config.secret && config.tls)
+    reader.complain("tls", "--tls: there is a --secret as well; take one of them");
+  if (config.revoked && config.secret)
+    reader.complain("revoked",
+                    "--revoked: with a --secret no peer can be told from another, so none can be "
+                    "shut out; give all others a new secret, or use --tls");
+  if (config.revoked && !config.tls)
+    reader.complain("revoked", "--revoked: there are no certificates without --tls CA,CERT,KEY");
+  if (config.secret) refuse_own_variable(reader, *config.secret);
+}
+
 }  // namespace
 
 RunConfig typed_config(const Settings& settings) {
@@ -239,6 +272,7 @@ RunConfig typed_config(const Settings& settings) {
   config.listen = settings.text("listen");
   if (settings.text("join") != kOff) config.join = settings.text("join");
   config.insecure = reader.boolean("insecure");
+  read_security(reader, settings, config);
   config.announce = settings.text("announce");
   config.name = settings.text("name");
   config.start_with = reader.count("start-with", 0);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 #include "kernels/core/check.hpp"
 
@@ -225,9 +224,8 @@ constexpr std::array kOptions{
            .kind = ValueKind::text,
            .placeholder = "A:PORT",
            .help = "own address for peers; port 0: any free",
-           .detail = "HOST:PORT or [IPv6]:PORT; beyond loopback with --insecure. The first peer by "
-                     "hand prints "
-                     "the line with which others join.",
+           .detail = "HOST:PORT or [IPv6]:PORT; beyond loopback with --secret, --tls or "
+                     "--insecure. The first peer by hand prints the line with which others join.",
            .group = "network",
            .recorded = false},
     Option{.name = "join",
@@ -236,8 +234,7 @@ constexpr std::array kOptions{
            .placeholder = "A:PORT",
            .help = "join the pool of the peer that listens there",
            .detail = "Any running peer will do. What the pool does comes from it; --listen, "
-                     "--announce, --name and output "
-                     "options are the own ones.",
+                     "--announce, --secret, --tls, --name and output options are the own ones.",
            .group = "network",
            .recorded = false},
     Option{.name = "insecure",
@@ -247,6 +244,35 @@ constexpr std::array kOptions{
            .help = "listen beyond loopback without encryption",
            .detail = "For networks where everybody is trusted.",
            .group = "network",
+           .recorded = false},
+    Option{.name = "secret",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILE",
+           .help = "only peers with the same secret; encrypted",
+           .detail = "FILE or env:NAME, 16 bytes or more (openssl rand -hex 32), the same for all "
+                     "peers: TLS 1.3 by a key derived from it. This or --tls is needed beyond "
+                     "loopback, unless --insecure.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "tls",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILES",
+           .help = "only peers with certificates: CA,CERT,KEY",
+           .detail = "PEM files: the pool's authority, this peer's certificate and its key. Mutual "
+                     "TLS 1.3; names in certificates mean nothing.",
+           .group = "network",
+           .recorded = false},
+    Option{.name = "revoked",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "FILE",
+           .help = "certificates that no longer count",
+           .detail = "One a line: serial number in hex, or SHA-256 fingerprint. Read again when it "
+                     "changes; then connections of whoever is in it are closed. Needs --tls.",
+           .group = "network",
+           .in_short_help = false,
            .recorded = false},
     Option{.name = "announce",
            .default_text = "",
@@ -375,68 +401,6 @@ std::vector<Option> accepted_options(const CommandSyntax& syntax) {
   }
   accepted.insert(accepted.end(), syntax.own.begin(), syntax.own.end());
   return accepted;
-}
-
-namespace {
-
-// Every option of the table but those named.
-std::vector<std::string> all_but(std::initializer_list<std::string_view> left_out) {
-  std::vector<std::string> names = option_names();
-  std::erase_if(names, [&](const std::string& name) {
-    return std::find(left_out.begin(), left_out.end(), name) != left_out.end();
-  });
-  return names;
-}
-
-}  // namespace
-
-const CommandSyntax& sim_syntax() {
-  static const CommandSyntax syntax{
-      .name = "sim",
-      .words = "",
-      .summary = "train a pool of peers in one process, in virtual time",
-      .options = all_but(
-          {"listen", "join", "insecure", "announce", "name", "start-with", "restarts", "metrics"}),
-      .own = {},
-      .max_words = 0,
-      .examples = {"hearsay sim --preset digits",
-                   "hearsay sim --protocol push --chaos kill=p03@30%"}};
-  return syntax;
-}
-
-const CommandSyntax& train_syntax() {
-  static const CommandSyntax syntax{
-      .name = "train",
-      .words = "",
-      .summary = "be one peer: by a launcher or by hand",
-      .options = all_but({"net", "compute", "threads"}),
-      .own = {Option{.name = "no-supervisor",
-                     .default_text = "false",
-                     .kind = ValueKind::boolean,
-                     .placeholder = "",
-                     .help = "under mpirun: be the peer itself, for debuggers",
-                     .detail = "Peers find each other by files, and mpirun ends the whole job when "
-                               "one of them dies.",
-                     .group = "pool",
-                     .in_short_help = false}},
-      .max_words = 0,
-      .examples = {"mpirun -n 4 --bind-to none hearsay train",
-                   "hearsay train --peers 2 --listen 127.0.0.1:7400",
-                   "hearsay train --join 127.0.0.1:7400"}};
-  return syntax;
-}
-
-const CommandSyntax& launch_syntax() {
-  static const CommandSyntax syntax{
-      .name = "launch",
-      .words = "-n N",
-      .summary = "N peers as processes here, watched",
-      .options = all_but({"net", "compute", "threads", "listen", "join", "insecure", "announce",
-                          "name", "start-with"}),
-      .own = {},
-      .max_words = 0,
-      .examples = {"hearsay launch -n 4", "hearsay launch -n 4 --chaos kill=1@30%"}};
-  return syntax;
 }
 
 }  // namespace hearsay::runtime

@@ -42,6 +42,9 @@ struct RunConfig {
   std::string listen;               // HOST:PORT
   std::optional<std::string> join;  // HOST:PORT of the first peer
   bool insecure = false;
+  std::optional<std::string> secret;   // FILE or env:NAME; never the secret itself
+  std::optional<std::string> tls;      // CA,CERT,KEY
+  std::optional<std::string> revoked;  // FILE
   std::string announce;          // HOST:PORT; empty: the listening address
   std::string name;              // "p03"; empty: any place in the pool
   std::uint32_t start_with = 0;  // peers to begin with; 0 = all

@@ -14,6 +14,7 @@
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/host/peer_keeper.hpp"
+#include "runtime/host/peer_security.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/event_writer.hpp"
 #include "runtime/log/log_end.hpp"
@@ -57,11 +58,14 @@ std::uint64_t fresh_nonce() {
 }  // namespace
 
 PeerSocket::PeerSocket(const RunConfig& config)
-    : PeerSocket(config, parse_endpoint("--listen", config.listen)) {}
+    : PeerSocket(config, parse_endpoint("--listen", config.listen), security_of(config)) {}
 
-PeerSocket::PeerSocket(const RunConfig& config, const Endpoint& listen) {
+PeerSocket::PeerSocket(const RunConfig& config, const Endpoint& listen,
+                       std::shared_ptr<Security> security) {
+  refuse_open_address(config, listen);
   TransportOptions options;
   options.listen = listen;
+  options.security = std::move(security);
   if (!config.announce.empty()) {
     options.announce = parse_endpoint("--announce", config.announce);
     if (is_wildcard(options.announce->host)) {

@@ -23,9 +23,10 @@ namespace hearsay::runtime {
 // A listening transport, before it is known who this peer is: whoever joins by hand announces an
 // address first.
 struct PeerSocket {
-  explicit PeerSocket(const RunConfig& config);  // --listen, --announce; throws UsageError
+  // --listen, --announce, --secret, --tls; throws UsageError.
+  explicit PeerSocket(const RunConfig& config);
   // `listen` instead of --listen.
-  PeerSocket(const RunConfig& config, const Endpoint& listen);
+  PeerSocket(const RunConfig& config, const Endpoint& listen, std::shared_ptr<Security> security);
   SnapshotPool snapshots;  // arriving weights come from there
   std::unique_ptr<Transport> transport;
 };

@@ -16,6 +16,7 @@
 #include "runtime/app/signals.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/host/assembly.hpp"
+#include "runtime/host/peer_security.hpp"
 #include "runtime/launch/follower.hpp"
 #include "runtime/launch/held_output.hpp"
 #include "runtime/launch/local_peer.hpp"
@@ -179,6 +180,7 @@ int supervise_under_mpi(const std::vector<std::string>& args, const Settings& se
   if (listen != effective.text("listen"))
     command.words.insert(command.words.end(), {"--listen", listen});
   if (config.dry_run) return print_plan(job, command);
+  refuse_open_address(config, parse_endpoint("--listen", listen));
   catch_stop_signals();
   catch_checkpoint_signal();
   const auto name = gossip::peer_name(kernels::PeerId(job.rank));

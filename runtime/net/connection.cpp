@@ -14,11 +14,13 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 #include "gossip/limits.hpp"
 #include "runtime/net/own_address.hpp"
+#include "runtime/net/stream.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -30,6 +32,21 @@ constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 // What one system call moves at most. A piece is checked right before it is sent and right after it
 // has come, while it is in the cache.
 constexpr std::size_t kPieceBytes = 256 * 1024;
+
+// A clean end is said by a message (`bye`), which nobody can forge where there is TLS, so an end of
+// the socket is the same with TLS as without.
+bool is_end(const error_code& error) {
+  return error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+}
+
+std::string text_of(const error_code& error) {
+  return is_end(error) ? "closed in mid-message" : error.message();
+}
+
+// What a TLS client sends first, where a header belongs.
+bool begins_tls(const wire::HeaderBytes& bytes) {
+  return bytes[0] == std::byte{0x16} && bytes[1] == std::byte{0x03};
+}
 
 std::span<const std::byte> bytes_of(const std::uint32_t& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -66,32 +83,63 @@ std::string cannot_reach(const Endpoint& address,
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, MeterCounters& meter)
-    : socket_(std::move(socket)),
-      wake_(socket_.get_executor(), Clock::time_point::max()),
+Connection::Connection(asio::ip::tcp::socket socket, MeterCounters& meter,
+                       std::shared_ptr<Security> security)
+    : security_(std::move(security)),
+      stream_(std::make_unique<Stream>(std::move(socket))),
+      wake_(stream_->get_executor(), Clock::time_point::max()),
       meter_(meter),
       last_read_(Clock::now()),
       last_write_(last_read_) {
-  if (socket_.is_open()) set_up(socket_);  // or connect() does it
+  if (stream_->socket().is_open()) set_up(stream_->socket());  // or reach() does it
 }
 
-asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address) {
-  asio::ip::tcp::resolver resolver(socket_.get_executor());
+Connection::~Connection() = default;
+
+asio::awaitable<Connection::Status> Connection::reach(const Endpoint& address) {
+  asio::ip::tcp::resolver resolver(stream_->get_executor());
   const auto [unknown, found] =
       co_await resolver.async_resolve(address.host, std::to_string(address.port), kToken);
   if (unknown) co_return Status(address.text() + ": " + unknown.message());
   if (!open_) co_return Status(why_);  // closed meanwhile
-  const auto [error, endpoint] = co_await asio::async_connect(socket_, found, kToken);
+  const auto [error, endpoint] = co_await asio::async_connect(stream_->socket(), found, kToken);
   if (error) co_return Status(cannot_reach(address, found, error));
-  set_up(socket_);
+  set_up(stream_->socket());
   co_return Status();
+}
+
+asio::awaitable<Connection::Status> Connection::prove(Security::Side side) {
+  if (!security_) co_return Status();
+  Proof proof = co_await stream_->prove(*security_, side);
+  if (proof.why.empty()) co_return Status();
+  if (proof.is_plain) {  // in plain words, so that it can be read there
+    const std::string text = Security::told_to_plain();
+    co_await write_text(wire::Kind::refused, kernels::PeerId(), text);
+  }
+  if (!proof.is_certain) co_return Status(std::move(proof.why));
+  co_return Status::not_proven(std::move(proof.why));
+}
+
+asio::awaitable<Connection::Status> Connection::connect(const Endpoint& address) {
+  Status status = co_await reach(address);
+  if (!status.ok()) co_return status;
+  status = co_await prove(Security::Side::dialler);
+  if (!status.ok()) status.why = address.text() + ": " + status.why;
+  co_return status;
+}
+
+asio::awaitable<Connection::Status> Connection::admit() { return prove(Security::Side::acceptor); }
+
+bool Connection::is_revoked() const {
+  RevocationList* const revoked = security_ ? security_->revoked() : nullptr;
+  return revoked != nullptr && revoked->has_any_of(stream_->chain());
 }
 
 // Not the receive buffer: a window that shrinks after it was announced makes TCP wait for its probe
 // timer before every segment.
 void Connection::limit_send_buffer(int bytes) {
   error_code ignored;
-  socket_.set_option(asio::socket_base::send_buffer_size(bytes), ignored);
+  stream_->socket().set_option(asio::socket_base::send_buffer_size(bytes), ignored);
 }
 
 asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
@@ -102,13 +150,14 @@ asio::awaitable<Connection::Status> Connection::read_header(wire::Header& out) {
     return error || got == bytes.size() ? 0 : bytes.size() - got;
   };
   const auto [error, got] =
-      co_await asio::async_read(socket_, asio::buffer(bytes), progress, kToken);
+      co_await asio::async_read(*stream_, asio::buffer(bytes), progress, kToken);
   meter_.wire_bytes_received += got;
   if (error) {
     reading_ = false;
-    if (error == asio::error::eof && got == 0) co_return Status::end_of_file();
-    co_return Status(error == asio::error::eof ? "closed in mid-message" : error.message());
+    if (is_end(error) && got == 0) co_return Status::end_of_file();
+    co_return Status(text_of(error));
   }
+  if (!security_ && begins_tls(bytes)) co_return Status::not_proven(Security::plain_here());
   const auto decoded = wire::decode_header(bytes);
   if (const auto* fault = std::get_if<wire::WireFault>(&decoded))
     co_return Status(fault->what, true);
@@ -129,12 +178,12 @@ asio::awaitable<Connection::Status> Connection::read_body(std::span<std::byte> i
       return error ? 0 : piece.size() - got;
     };
     const auto [error, got] = co_await asio::async_read(
-        socket_, asio::buffer(piece.data(), piece.size()), progress, kToken);
+        *stream_, asio::buffer(piece.data(), piece.size()), progress, kToken);
     progress(error, got);  // not asked about the last bytes
     meter_.wire_bytes_received += got;
     if (error) {
       reading_ = false;
-      co_return Status(error == asio::error::eof ? "closed in mid-message" : error.message());
+      co_return Status(text_of(error));
     }
     sum.add(piece);
     into = into.subspan(piece.size());
@@ -181,7 +230,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
       if (sent > 0 && writes_weights) note_progress(last_write_);
       return error ? 0 : total - sent;
     };
-    const auto [error, sent] = co_await asio::async_write(socket_, parts, progress, kToken);
+    const auto [error, sent] = co_await asio::async_write(*stream_, parts, progress, kToken);
     progress(error, sent);  // not asked about the last bytes
     meter_.wire_bytes_sent += sent;
     if (error) {
@@ -220,7 +269,7 @@ void Connection::note_progress(Clock::time_point now) {
 
 void Connection::finish_sending() {
   error_code ignored;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_->socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
 }
 
 void Connection::close(const std::string& why) {
@@ -228,7 +277,7 @@ void Connection::close(const std::string& why) {
   open_ = false;
   why_ = why;
   error_code ignored;
-  socket_.close(ignored);
+  stream_->socket().close(ignored);
   wake_.cancel();
 }
 
@@ -239,17 +288,17 @@ bool Connection::stands_still(Clock::time_point now) const {
 
 std::string Connection::local_host() const {
   error_code error;
-  return socket_.local_endpoint(error).address().to_string();
+  return stream_->socket().local_endpoint(error).address().to_string();
 }
 
 bool Connection::is_local() const {
   error_code error;
-  return is_loopback(socket_.remote_endpoint(error).address().to_string());
+  return is_loopback(stream_->socket().remote_endpoint(error).address().to_string());
 }
 
 std::string Connection::remote() const {
   error_code error;
-  const auto endpoint = socket_.remote_endpoint(error);
+  const auto endpoint = stream_->socket().remote_endpoint(error);
   if (error) return "a closed connection";
   return Endpoint{endpoint.address().to_string(), endpoint.port()}.text();
 }

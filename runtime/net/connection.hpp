@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One TCP connection as a stream of messages: header, body, trailer. Knows bytes and checksums, not
-// what a message means. One coroutine may read while another writes. Io lane only; owned by a
-// shared_ptr because both coroutines outlive whoever closes it. Includes Asio: only the sources of
-// this folder include this header.
+// One TCP connection, plain or with TLS, as a stream of messages: header, body, trailer. Knows
+// bytes and checksums, not what a message means. One coroutine may read while another writes. Io
+// lane only; owned by a shared_ptr because both coroutines outlive whoever closes it. Includes
+// Asio: only the sources of this folder include this header.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "gossip/wire/crc32c.hpp"
 #include "gossip/wire/header.hpp"
 #include "runtime/net/endpoint.hpp"
+#include "runtime/net/security.hpp"
 
 namespace hearsay::runtime {
 
@@ -35,21 +37,32 @@ struct MeterCounters {
   Count io_cpu_ns{0};  // of the io lane, noted twice a second
 };
 
+class Stream;
+
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Connection(boost::asio::ip::tcp::socket socket, MeterCounters& meter);
+  // Without `security` the other side is believed and everybody can read along.
+  Connection(boost::asio::ip::tcp::socket socket, MeterCounters& meter,
+             std::shared_ptr<Security> security = nullptr);
+  ~Connection();
 
   // The outcome of one step: empty `why` is success; `ended` is an end of file between messages.
   // Constructors, because g++ 12 destroys braced aggregates twice in coroutines (GCC bug 98995).
   struct Status {
     std::string why;
     bool ended = false;
-    bool foreign = false;  // what came is no message of this program
+    bool foreign = false;   // what came is no message of this program
+    bool unproven = false;  // for certain not authenticated; trying again does not help by itself
     Status() = default;
     explicit Status(std::string failure, bool is_foreign = false)
         : why(std::move(failure)), foreign(is_foreign) {}
+    static Status not_proven(std::string failure) {
+      Status status(std::move(failure));
+      status.unproven = true;
+      return status;
+    }
     static Status end_of_file() {
       Status status;
       status.ended = true;
@@ -59,7 +72,13 @@ class Connection {
   };
 
   void limit_send_buffer(int bytes);  // of a connected socket
+  // Either side's first step. Nothing is read or sent before both sides are authenticated; without
+  // security there is nothing to prove.
   boost::asio::awaitable<Status> connect(const Endpoint& address);
+  boost::asio::awaitable<Status> admit();  // of an accepted one
+  // Whether anybody takes connections there; says nothing and proves nothing.
+  boost::asio::awaitable<Status> reach(const Endpoint& address);
+  bool is_revoked() const;  // by what its certificate says
   boost::asio::awaitable<Status> read_header(wire::Header& out);
   // A part of the body; adds to the sum that read_trailer() compares.
   boost::asio::awaitable<Status> read_body(std::span<std::byte> into, wire::Crc32c& sum);
@@ -90,7 +109,8 @@ class Connection {
   bool is_local() const;           // the other side is reached over loopback
 
  private:
-  boost::asio::ip::tcp::socket socket_;
+  std::shared_ptr<Security> security_;  // outlives the stream
+  std::unique_ptr<Stream> stream_;
   boost::asio::steady_timer wake_;
   MeterCounters& meter_;
   bool open_ = true, reading_ = false, writing_ = false, reads_weights_ = false;
@@ -99,6 +119,7 @@ class Connection {
   std::atomic<std::int64_t>* moved_at_ = nullptr;
 
   void note_progress(Clock::time_point now);
+  boost::asio::awaitable<Status> prove(Security::Side side);
 };
 
 }  // namespace hearsay::runtime

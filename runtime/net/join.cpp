@@ -2,6 +2,7 @@
 #include "runtime/net/join.hpp"
 
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -73,6 +74,7 @@ Gathering::Requests requests_of(const std::vector<std::shared_ptr<Joiner>>& join
 bool Transport::Lane::gather(const Gathering& plan) {
   std::vector<std::shared_ptr<Joiner>> joiners;
   bool all_here = plan.wanted == 0, over = false;
+  std::set<std::string> refused_told;
   std::size_t running = 0, asking = 0;  // coroutines: they refer to this frame, and end before it
   const auto spawn_here = [&](Task task) {
     ++running;
@@ -88,16 +90,19 @@ bool Transport::Lane::gather(const Gathering& plan) {
     std::optional<JoinRequest> request;
     ++asking;
     handshaking_.emplace(connection, Clock::now());
-    Status status = co_await read_message(*connection, header, text);
+    Status status = co_await connection->admit();
+    if (status.ok()) status = co_await read_message(*connection, header, text);
     handshaking_.erase(connection);
     --asking;
+    if (status.unproven && refused_told.insert(status.why).second && plan.refused)
+      plan.refused(connection->remote() + ": " + status.why);
     if (status.ok() && header.kind != static_cast<std::uint8_t>(wire::Kind::join)) {
       refusal = "this pool is still gathering; join it with hearsay train --join";
     } else if (status.ok()) {
       request = decode_join(text);
       refusal = request ? refusal_of(*request, *connection) : "a request that cannot be read";
       if (refusal.empty()) refusal = plan.judge(*request, requests_of(joiners));
-    } else if (status.foreign) {
+    } else if (status.foreign || (status.unproven && !options_.security)) {
       refusal = status.why;
     }
     if (refusal.empty() && all_here) {
@@ -128,7 +133,7 @@ bool Transport::Lane::gather(const Gathering& plan) {
           co_await acceptor_.async_accept(socket, asio::as_tuple(asio::use_awaitable));
       if (error == asio::error::operation_aborted) co_return;
       if (error || asking >= limits::kHalfOpenConnections) continue;
-      spawn_here(serve(std::make_shared<Connection>(std::move(socket), meter_)));
+      spawn_here(serve(connection_of(std::move(socket))));
     }
   };
   // Says to those who wait for whom, and ends connections that say nothing.
@@ -194,8 +199,10 @@ struct JoinClient::Open {
 JoinClient::JoinClient(JoinClient&&) noexcept = default;
 JoinClient::~JoinClient() = default;
 
-JoinClient::JoinClient(const Endpoint& member, const Tick& tick) : open_(std::make_unique<Open>()) {
-  open_->connection = std::make_unique<Connection>(asio::ip::tcp::socket(open_->io), open_->unused);
+JoinClient::JoinClient(const Endpoint& member, const Tick& tick, std::shared_ptr<Security> security)
+    : open_(std::make_unique<Open>()) {
+  open_->connection = std::make_unique<Connection>(asio::ip::tcp::socket(open_->io), open_->unused,
+                                                   std::move(security));
   bool done = false;
   Status status;
   asio::co_spawn(
@@ -208,6 +215,7 @@ JoinClient::JoinClient(const Endpoint& member, const Tick& tick) : open_(std::ma
   const auto begin = Clock::now();
   const bool ended = run_until(
       open_->io, done, [&] { return tick() && Clock::now() - begin < limits::kHandshakeTimeout; });
+  unproven_ = ended && status.unproven;
   fault_ = ended ? status.why : member.text() + ": no connection in time";
   if (ended) return;
   open_->connection->close("given up");

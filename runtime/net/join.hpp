@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/net/join_text.hpp"
+#include "runtime/net/security.hpp"
 
 namespace hearsay::runtime {
 
@@ -24,17 +25,20 @@ struct Gathering {
   std::function<std::vector<JoinAnswer>(const Requests& here)> answers;  // once all are there
   std::function<std::string(std::size_t here)> waiting;                  // what those who wait hear
   std::function<bool(std::size_t here)> tick;
+  std::function<void(const std::string& who)> refused{};  // who is not authenticated, once a reason
 };
 
 class JoinClient {
  public:
   using Tick = std::function<bool()>;
   // One try, at most kHandshakeTimeout. fault() says why there is no connection.
-  JoinClient(const Endpoint& member, const Tick& tick);
+  JoinClient(const Endpoint& member, const Tick& tick,
+             std::shared_ptr<Security> security = nullptr);
   JoinClient(JoinClient&&) noexcept;
   ~JoinClient();
 
   const std::string& fault() const noexcept { return fault_; }
+  bool is_unproven() const noexcept { return unproven_; }  // the fault: asking again will not help
   std::string local_host() const;  // this machine's address as the member reaches it
 
   struct Reply {
@@ -57,6 +61,7 @@ class JoinClient {
   struct Open;
   std::unique_ptr<Open> open_;
   std::string fault_;
+  bool unproven_ = false;
 };
 
 }  // namespace hearsay::runtime

@@ -25,8 +25,6 @@ namespace limits = gossip::limits;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::uint64_t kMostStrangersTold = 20;
-
 // Opens, binds and listens; a port in use is the operator's business.
 void listen_on(tcp::acceptor& acceptor, asio::io_context& io, const Endpoint& address,
                int buffer_bytes) {
@@ -263,12 +261,6 @@ void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const st
     unreachable(link, why);
   }
   check_drained();
-}
-
-void Transport::Lane::stranger(const Connection& connection, const std::string& why) {
-  ++meter_.refused;
-  if (strangers_told_++ < kMostStrangersTold)
-    events_->fault("connection refused", connection.remote() + ": " + why);
 }
 
 bool Transport::Lane::drain(std::chrono::nanoseconds at_most) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -98,6 +99,9 @@ class Transport::Lane {
   void unreachable(Link& link, const std::string& why);
   void drop_queue(Link& link);
   void stranger(const Connection& connection, const std::string& why);
+  void tell_once(const std::string& who, const std::string& kind, const std::string& detail);
+  void close_revoked();
+  ConnectionRef connection_of(boost::asio::ip::tcp::socket socket);
   void note_cpu_time();  // of this thread, into the meter
   void begin_drain();
   void close_all();
@@ -115,7 +119,7 @@ class Transport::Lane {
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when
   std::size_t half_open_ = 0;                  // of those, the accepted ones
-  std::uint64_t strangers_told_ = 0;
+  std::set<std::string> told_;                 // of whom what was said
   bool told_loopback_ = false;
   bool draining_ = false, left_unsent_ = false;
   MeterCounters meter_;

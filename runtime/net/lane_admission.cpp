@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a running peer lets others in by hand: any free place, or the one that is asked for. A place
-// is free when nobody has taken it, or when whoever had it is found not to be there any more.
+// Who may be here. How a running peer lets others in by hand: any free place, or the one that is
+// asked for. A place is free when nobody has taken it, or when whoever had it is found not to be
+// there any more. And how strangers, and peers whose certificate is revoked, are shown out.
 #include <algorithm>
 #include <utility>
 
@@ -26,6 +27,8 @@ constexpr auto kPromise = 30s;
 // A connection on which nothing has moved for this long does not show that its peer is there.
 constexpr auto kSurelyThere = 5s;
 constexpr auto kLook = 20ms;
+constexpr std::size_t kMostStrangersTold = 20;
+constexpr const char* kRevoked = "its certificate is revoked";
 
 }  // namespace
 
@@ -66,12 +69,13 @@ asio::awaitable<bool> Transport::Lane::is_there(Link& link) {
   co_return !link.open.empty() && quiet_for() < kSurelyThere;
 }
 
-// A promise to a process that does not even listen any more is none.
+// A promise to a process that does not even listen any more is none. It may be loading its data, so
+// nothing but the system answers there yet.
 asio::awaitable<void> Transport::Lane::void_if_gone(Link& link) {
-  const auto connection = std::make_shared<Connection>(asio::ip::tcp::socket(io_), meter_);
+  const ConnectionRef connection = connection_of(asio::ip::tcp::socket(io_));
   handshaking_.emplace(connection, Clock::now());
   const Endpoint address = link.promised_at;
-  const Connection::Status status = co_await connection->connect(address);
+  const Connection::Status status = co_await connection->reach(address);
   handshaking_.erase(connection);
   connection->close("looked");
   if (!status.ok() && link.promised_at == address) link.promised_until = Clock::now();
@@ -186,6 +190,42 @@ Transport::Lane::Task Transport::Lane::let_in(ConnectionRef connection, std::str
   }
   connection->finish_sending();
   connection->close("answered");
+}
+
+void Transport::Lane::stranger(const Connection& connection, const std::string& why) {
+  ++meter_.refused;
+  const std::string remote = connection.remote();
+  tell_once(remote.substr(0, remote.find_last_of(':')), "connection refused", remote + ": " + why);
+}
+
+// Whoever is refused tries again, from another port and for hours.
+void Transport::Lane::tell_once(const std::string& who, const std::string& kind,
+                                const std::string& detail) {
+  const std::string reason = detail.substr(std::min(detail.find(": "), detail.size()));
+  if (told_.size() >= kMostStrangersTold || !told_.insert(who + kind + reason).second) return;
+  events_->fault(kind, detail);
+}
+
+Transport::Lane::ConnectionRef Transport::Lane::connection_of(asio::ip::tcp::socket socket) {
+  return std::make_shared<Connection>(std::move(socket), meter_, options_.security);
+}
+
+void Transport::Lane::close_revoked() {
+  RevocationList* const revoked = options_.security ? options_.security->revoked() : nullptr;
+  if (revoked == nullptr) return;
+  if (const std::string fault = revoked->take_fault(); !fault.empty())
+    events_->fault("revocations", fault + "; those known before hold as well");
+  for (const auto& [connection, since] : std::map(handshaking_)) {
+    if (connection->is_revoked()) connection->close(kRevoked);
+  }
+  for (Link& link : links_) {
+    for (const ConnectionRef& connection : std::vector(link.open)) {
+      if (!connection->is_revoked()) continue;
+      events_->fault("peer revoked",
+                     gossip::peer_name(link.peer) + ": " + connection->remote() + ": " + kRevoked);
+      connection->close(kRevoked);
+    }
+  }
 }
 
 }  // namespace hearsay::runtime

@@ -42,7 +42,7 @@ Transport::Lane::Task Transport::Lane::accept_loop() {
       continue;
     }
     if (half_open_ >= limits::kHalfOpenConnections) continue;  // closes it
-    spawn(welcome(std::make_shared<Connection>(std::move(socket), meter_)));
+    spawn(welcome(connection_of(std::move(socket))));
   }
 }
 
@@ -52,7 +52,8 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
   ++half_open_;
   wire::Header header;
   std::string text, why;
-  Status status = co_await connection->read_header(header);
+  Status status = co_await connection->admit();
+  if (status.ok()) status = co_await connection->read_header(header);
   const bool joins = header.kind == static_cast<std::uint8_t>(wire::Kind::join);
   if (status.ok() && !joins && header.kind != static_cast<std::uint8_t>(wire::Kind::hello))
     status.why = "no hello";
@@ -63,8 +64,9 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     --half_open_;
     co_return;
   }
-  // Whoever speaks another version hears it from its own reader.
-  if (status.foreign && status.why.starts_with("wire version")) {
+  // Whoever speaks another version, or TLS here, hears it from its own reader.
+  const bool other_version = status.foreign && status.why.starts_with("wire version");
+  if (other_version || (status.unproven && !options_.security)) {
     text = status.why;
     co_await connection->write_text(wire::Kind::refused, self_.peer, text);
   }
@@ -115,7 +117,9 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
   if (!status.ok()) co_return status;
   if (header.kind == static_cast<std::uint8_t>(wire::Kind::refused)) {
     note_refusal(link, text);
-    co_return Status("refused by " + gossip::peer_name(link.peer) + ": " + text);
+    const std::string why = "refused by " + gossip::peer_name(link.peer) + ": " + text;
+    if (text == Security::told_to_plain()) co_return Status::not_proven(why);
+    co_return Status(why);
   }
   const std::optional<Hello> hello = decode_hello(text);
   if (header.kind != static_cast<std::uint8_t>(wire::Kind::welcome) || !hello)
@@ -129,7 +133,7 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
 }
 
 Transport::Lane::Task Transport::Lane::dial(Link& link) {
-  const auto connection = std::make_shared<Connection>(asio::ip::tcp::socket(io_), meter_);
+  const ConnectionRef connection = connection_of(asio::ip::tcp::socket(io_));
   handshaking_.emplace(connection, Connection::Clock::now());
   ++meter_.dials;
   const Status status = co_await shake_hands(link, *connection);
@@ -142,6 +146,8 @@ Transport::Lane::Task Transport::Lane::dial(Link& link) {
   }
   const std::string why = connection->is_open() ? ended_text(status) : connection->closed_because();
   connection->close(why);
+  const std::string name = gossip::peer_name(link.peer);
+  if (status.unproven) tell_once(name, "peer not authenticated", name + ": " + why);
   // Peers that lost each other must not dial in step.
   const double jitter =
       1.0 + kRedialJitter * (static_cast<double>(self_.peer.value % 8) / 4.0 - 1.0);
@@ -265,12 +271,14 @@ Transport::Lane::Task Transport::Lane::greet() {
   }
 }
 
-// Ends connections that do not get on: no handshake, or a message that stands still.
+// Ends connections that do not get on (no handshake, or a message that stands still), or whose peer
+// may no longer be here.
 Transport::Lane::Task Transport::Lane::watch() {
   for (;;) {
     tick_.expires_after(kWatchTick);
     co_await tick_.async_wait(kToken);
     note_cpu_time();
+    close_revoked();
     const auto now = Connection::Clock::now();
     for (const auto& [connection, since] : std::map(handshaking_)) {
       if (now - since > limits::kHandshakeTimeout) connection->close("no handshake in time");

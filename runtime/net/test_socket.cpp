@@ -152,6 +152,23 @@ std::optional<TestSocket::Message> TestSocket::receive() {
   return message;
 }
 
+Bytes TestSocket::receive_some(std::size_t bytes, std::chrono::milliseconds at_most) {
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  Bytes got(bytes);
+  std::size_t so_far = 0;
+  while (so_far < bytes) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd waiting{descriptor_, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) != 1) break;
+    const ssize_t more = ::recv(descriptor_, got.data() + so_far, bytes - so_far, 0);
+    if (more <= 0) break;
+    so_far += static_cast<std::size_t>(more);
+  }
+  got.resize(so_far);
+  return got;
+}
+
 bool TestSocket::ends(std::chrono::milliseconds at_most) {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   std::array<std::byte, 65'536> unused;

@@ -45,6 +45,9 @@ class TestSocket {
   };
   // The next message when it is a whole one; nothing at the end, after noise, or at the deadline.
   std::optional<Message> receive();
+  // Whatever comes, until it is that much or the end; less when the time is up.
+  Bytes receive_some(std::size_t bytes,
+                     std::chrono::milliseconds at_most = std::chrono::seconds(30));
   // Reads on until the other side has closed.
   bool ends(std::chrono::milliseconds at_most = std::chrono::seconds(30));
   void close();

@@ -17,8 +17,10 @@ void keep_text(std::vector<std::string>& texts, std::string text) {
   if (texts.size() < kTextsKept) texts.push_back(std::move(text));
 }
 
-TransportOptions options_of(int socket_buffer_bytes, Endpoint listen) {
+TransportOptions options_of(int socket_buffer_bytes, Endpoint listen,
+                            std::shared_ptr<Security> security) {
   TransportOptions options;
+  options.security = std::move(security);
   options.listen = std::move(listen);
   options.socket_buffer_bytes = socket_buffer_bytes;
   options.blank = blank_values;
@@ -134,8 +136,10 @@ gossip::Frame frame_of(gossip::FrameKind kind, std::uint32_t from, std::uint32_t
   return frame;
 }
 
-PoolPeer::PoolPeer(Hello who, int socket_buffer_bytes, Endpoint listen)
-    : hello(std::move(who)), transport(options_of(socket_buffer_bytes, std::move(listen))) {}
+PoolPeer::PoolPeer(Hello who, int socket_buffer_bytes, Endpoint listen,
+                   std::shared_ptr<Security> security)
+    : hello(std::move(who)),
+      transport(options_of(socket_buffer_bytes, std::move(listen), std::move(security))) {}
 
 void PoolPeer::start(std::vector<Endpoint> addresses) {
   Hello self = hello;

@@ -62,7 +62,8 @@ gossip::Frame frame_of(gossip::FrameKind kind, std::uint32_t from, std::uint32_t
                        std::uint64_t seq, merge::SnapshotRef values = nullptr);
 
 struct PoolPeer {
-  explicit PoolPeer(Hello who, int socket_buffer_bytes = 0, Endpoint listen = {"127.0.0.1", 0});
+  explicit PoolPeer(Hello who, int socket_buffer_bytes = 0, Endpoint listen = {"127.0.0.1", 0},
+                    std::shared_ptr<Security> security = nullptr);
   void start(std::vector<Endpoint> addresses);
   Endpoint address() const { return transport.listening(); }
   void ping(std::uint32_t to, std::uint64_t seq);

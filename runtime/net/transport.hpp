@@ -2,6 +2,7 @@
 // Frames between the processes of a pool over TCP. Owns the io lane: one thread with every socket.
 // Connections are dialled when the first frame for a peer comes, carry frames both ways, and stay.
 // Reading and writing are independent, so two peers that send to each other at once both move on.
+// With security nothing is read or said before both sides are authenticated (security.hpp).
 // Invariants: frames of one sender arrive in order, whole and checked, or not at all; nothing is
 // set aside for a body before its header has been found right; whoever is not this pool's peer gets
 // a refusal and no more. Cost: no copy of weights beyond the socket's own, one CRC each way.
@@ -20,6 +21,7 @@
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/hello.hpp"
 #include "runtime/net/join.hpp"
+#include "runtime/net/security.hpp"
 
 namespace hearsay::runtime {
 
@@ -43,6 +45,7 @@ struct TransportOptions {
   int socket_buffer_bytes = 0;         // 0: the system's choice; small ones are for tests
   // Memory for arriving weights of that many values.
   std::function<std::shared_ptr<merge::Snapshot>(std::size_t)> blank;
+  std::shared_ptr<Security> security{};  // none: plain TCP, everybody is believed
 };
 
 struct TransportMeter {

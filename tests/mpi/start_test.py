@@ -45,6 +45,25 @@ class NoSupervisorTest(mpi_pools.MpiTest):
         self.refused(("launch", "-n", "2", "--no-supervisor"), "--no-supervisor")
 
 
+class SecretTest(mpi_pools.MpiTest):
+    def test_ranks_share_a_secret_that_is_handed_on_by_its_name(self):
+        secret = "9f1c7d52b0e84a6f-of-the-job"
+        out = self.run_job(*pools.DIGITS, "--secret", "env:POOL", "--run", "run", ranks=3,
+                           env={"POOL": secret})
+        result = self.result_of("run")
+        self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
+        self.assertGreater(result["merges_applied"], 0)
+        self.assertNotIn(secret.encode(), out.stderr + out.stdout)
+        for path in (self.folder / "run").rglob("*"):
+            if path.is_file():
+                self.assertNotIn(secret.encode(), path.read_bytes(), path)
+
+    def test_beyond_loopback_ranks_need_protection(self):
+        out = self.run_job(*pools.DIGITS, "--listen", "0.0.0.0:0", "--run", "run", ranks=2, code=(1, 2))
+        self.assertIn(b"--secret FILE or --tls CA,CERT,KEY, or add --insecure", out.stderr)
+        self.assertFalse((self.folder / "run").exists())
+
+
 class WrongWordsTest(mpi_pools.MpiTest):
     def test_a_wrong_flag_is_said_once_for_all_ranks(self):
         for words, part in ((("--epoch", "3"), "--epochs"), (("--peers", "3"), "--peers 3"),

@@ -80,12 +80,12 @@ void SimHost::state(Archive& archive) {
   archive("abandoned", abandoned_)("live", live_)("next_target_check", next_target_check_);
   archive("steps", steps_)("progress_steps", progress_steps_)("budget_steps", budget_steps_);
   archive("network", network_)("compute", compute_)("faults", faults_);
-  archive("tampers", tampers_)("outcome", outcome_);
-  archive("moving_until", moving_until_);
+  archive("outcome", outcome_)("moving_until", moving_until_);
   state_of_heap(archive);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer peer{peers_[i]};
     archive(("running_" + names_[i]).c_str(), running_[i])(names_[i].c_str(), peer);
+    archive(("tamper_" + names_[i]).c_str(), tampers_[i]);
   }
   if (archive.loading()) check_loaded(archive);
 }

@@ -93,7 +93,6 @@ std::vector<float> Tamper::altered(std::span<const float> honest) {
 
 void Tamper::state(gossip::Archive& archive) {
   archive("attack", attack_)("strength", strength_)("start", start_)("rng", rng_);
-  archive("direction", direction_);
 }
 
 }  // namespace hearsay::runtime

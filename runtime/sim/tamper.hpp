@@ -34,7 +34,6 @@ void poison(std::span<float> weights);
 
 class Tamper {
  public:
-  Tamper() : Tamper(0, kernels::PeerId(0)) {}  // to be loaded
   Tamper(std::uint64_t seed, kernels::PeerId peer);
 
   void begin(Attack attack, double strength, merge::SnapshotRef weights);
@@ -42,7 +41,7 @@ class Tamper {
   bool active() const noexcept { return attack_.has_value(); }
   // The frame's weights become what is sent instead. Frames without weights stay as they are.
   void apply(gossip::Frame& frame, gossip::LocalModel& model);
-  void state(gossip::Archive& archive);
+  void state(gossip::Archive& archive);  // to load: into one of the same seed and peer
 
  private:
   std::vector<float> altered(std::span<const float> honest);

@@ -43,6 +43,20 @@ class KillTest(pools.PoolTest):
             self.assertEqual(log[-1]["reason"], "finished")
             self.assertIn("p01", {e["who"] for e in log if e["ev"] == "peer.lost"})
 
+    def test_hostile_peers_are_refused_and_ignored_and_a_poisoned_one_comes_back(self):
+        self.launch(*pools.DIGITS, "-n", "4", "--epochs", "600", "--run", "run", "--quiet",
+                    "--chaos", "scale=p01*1e6@5%", "--chaos", "poison=p02@20%")
+        result = self.result_of("run")
+        self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
+        self.assertGreater(result["merges_refused"], 3)
+        for peer in (0, 2, 3):
+            self.assertGreater(result["per_peer"][peer]["test_acc"], 0.8)
+            faults = [e for e in self.log_of(peer) if e["ev"] == "fault.seen"]
+            self.assertIn(("bad weights", "p01"), {(e["kind"], e["who"]) for e in faults})
+        kinds = {event.get("kind") for event in self.log_of(2)}
+        self.assertIn("own weights not finite", kinds)
+        self.assertIn("state.adopted", {event["ev"] for event in self.log_of(2)})
+
     def test_a_counted_kill_takes_the_peer_that_the_seed_names(self):
         self.launch(*POOL, "--quiet", "--chaos", "kill=1@20%")
         lost = [peer["peer"] for peer in self.result_of("run")["per_peer"] if not peer["alive"]]

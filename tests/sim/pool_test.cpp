@@ -176,7 +176,10 @@ TEST_CASE("the log keeps its invariants under every protocol, mode, rule and fau
            "slow=p00*3"},
       Case{"push", "0.5", "ema:0.5", "uniform", true, "drop=5%"},
       Case{"push-sum", "1", "ema:0.5", "uniform", false, "kill=p03@50%"},
-      Case{"push-sum", "0.1", "ema:0.5", "ring", true, "slow=p02*2"});
+      Case{"push-sum", "0.1", "ema:0.5", "ring", true, "slow=p02*2"},
+      Case{"pairwise", "0.25", "median:b=4", "uniform", false, "noise=p01*0.5@20%"},
+      Case{"push", "0.25", "krum:b=5,f=1", "uniform", false, "scale=p02*1e6@10%..60%"},
+      Case{"pairwise", "0.25", "ema:0.5+norm-clip+gate", "uniform", false, "poison=p03@40%"});
   const std::uint64_t seed = GENERATE(1, 2);
   CAPTURE(c.protocol, c.merge_every, c.merge, c.topology, c.wait, c.chaos, seed);
   auto config = base(6);

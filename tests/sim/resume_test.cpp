@@ -117,6 +117,19 @@ const std::vector<Case>& cases() {
        .epochs = 8},
       {.name = "target", .compute = "jitter", .target = 0.5, .epochs = 6},
       {.name = "time", .merge_every = "0.25", .time_s = 0.03, .epochs = 6},
+      {.name = "crowd",
+       .merge_every = "0.25",
+       .merge = "median:b=3",
+       .chaos = {"noise=p01*0.5@20%..80%", "nan=p02@40%", "corrupt=5%"}},
+      {.name = "gate",
+       .merge_every = "0.25",
+       .merge = "ema:0.5+norm-clip+gate:kappa=1",
+       .chaos = {"drift=p01@10%", "label-flip=p02@30%..60%", "poison=p00@50%"}},
+      {.name = "gone stale",
+       .protocol = "push",
+       .merge_every = "0.25",
+       .merge = "krum:b=3,f=1+cosine-gate:-0.5",
+       .chaos = {"replay-stale=p01@30%", "sign-flip=p02*0.5@50%"}},
       {.name = "faults",
        .merge_every = "0.25",
        .chaos = {"slow=p00*2", "stall=p01@20%..50%", "partition=p02@30%..60%", "kill=1@55%",
@@ -216,8 +229,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{21}));
-  REQUIRE(cases().size() == 21);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{24}));
+  REQUIRE(cases().size() == 24);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -225,19 +225,29 @@ class DelayTest(RelayTest):
         self.wait_until(lambda: sum(door.swallowed_bytes for door in self.doors) >= wanted, "all arrive")
         return len(data) * len(connections) * 8 / (time.monotonic() - begin)
 
+    def check_rate(self, connections, bytes_each, bps):
+        """Never faster than 10 % above; other work on the machine can only make it slower, at times."""
+        shares = []
+        for _ in range(4):
+            shares.append(self.measured_rate(connections, bytes_each) / bps)
+            self.assertLess(shares[-1], 1.1)
+            if shares[-1] > 0.9:
+                return
+        self.fail(f"shares of the rate: {shares}")
+
     def test_a_rate_is_kept_within_10_percent(self):
         for bps, size in ((1e6, 150_000), (50e6, 6_000_000)):
             with self.subTest(bps=bps):
                 self.begin("swallow")
                 connection = self.dial(0, 1)
                 self.relay.tell(do="rate", pair=[0, 1], bps=bps)
-                self.assertAlmostEqual(self.measured_rate([connection], size) / bps, 1.0, delta=0.1)
+                self.check_rate([connection], size, bps)
 
     def test_one_link_of_a_peer_is_shared_by_its_connections(self):
         self.begin("swallow", "swallow")
         connections = [self.dial(0, 2), self.dial(1, 2)]
         self.relay.tell(do="rate", peer=2, bps=8e6)
-        self.assertAlmostEqual(self.measured_rate(connections, 500_000) / 8e6, 1.0, delta=0.1)
+        self.check_rate(connections, 500_000, 8e6)
 
 
 class StandstillTest(RelayTest):

@@ -20,8 +20,8 @@ constexpr std::size_t vote_entries(std::size_t peers) { return peers / 8 > 64 ? 
 // An exchange is given up when nothing has moved between the two peers for a while: for a partner
 // that has never answered kQuietFirst (or 8 own mini-batches), then mean + 4 deviations of its
 // answers, within these bounds. And when it takes too long altogether, though something moves (a
-// lost answer between peers that talk): kExchangeMost at first, then 20 times what answers need,
-// which doubles for a partner each time that it was too short.
+// lost answer between peers that talk): kExchangeMost (or 8 own mini-batches) at first, then 20
+// times what answers need, which doubles for a partner each time that it was too short.
 inline constexpr auto kQuietFirst = 2s;
 inline constexpr auto kQuietLeast = 1s;
 inline constexpr auto kQuietMost = 30s;

@@ -40,7 +40,7 @@ Time Deadlines::quiet(PeerId partner, Time own_step) const {
   return doubled(base, found != by_partner_.end() ? found->second.quiet : 0, limits::kQuietMost);
 }
 
-Time Deadlines::most(PeerId partner) const {
+Time Deadlines::most(PeerId partner, Time own_step) const {
   constexpr int kUsual = 20;
   const auto found = by_partner_.find(partner);
   const bool met = found != by_partner_.end() && found->second.mean > Time{0};
@@ -51,6 +51,7 @@ Time Deadlines::most(PeerId partner) const {
   } else if (pool_.mean > Time{0}) {
     base = std::clamp<Time>(2 * kUsual * pool_.limit(), limits::kExchangeLeast, base);
   }
+  if (!met) base = std::max<Time>(base, kStepsFirst * own_step);
   return doubled(base, found != by_partner_.end() ? found->second.slow : 0,
                  limits::kExchangeMostOfAll);
 }

@@ -17,7 +17,7 @@ class Deadlines {
  public:
   // `own_step`: how long a mini-batch takes here; partners answer between two of theirs.
   Time quiet(PeerId partner, Time own_step) const;
-  Time most(PeerId partner) const;
+  Time most(PeerId partner, Time own_step) const;
 
   void answered(PeerId partner, Time took);
   void stayed_quiet(PeerId partner);  // its next limit is twice as long, until it answers

@@ -26,7 +26,7 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   HS_CHECK(!entry_);
   const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
   turn.timer_when_quiet(quiet, entry.partner, entry.seq);
-  turn.timer(turn.now + deadlines_.most(entry.partner), entry.seq | kAltogether);
+  turn.timer(turn.now + deadlines_.most(entry.partner, peer.step_time), entry.seq | kAltogether);
   entry_ = std::move(entry);
 }
 

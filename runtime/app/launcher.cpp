@@ -100,7 +100,8 @@ Launcher detect_launcher(const Environment& environment) {
 
 Settings with_job_size(const Settings& settings, const Launcher& launcher) {
   const std::string size = std::to_string(*launcher.size), &origin = settings.origin("peers");
-  const bool is_asked_for = origin != "default" && !origin.starts_with("preset");
+  const bool is_asked_for =  // a run that is resumed may have had another size
+      origin != "default" && origin != "run.json" && !origin.starts_with("preset");
   if (is_asked_for && settings.text("peers") != size)
     throw kernels::UsageError("--peers " + settings.text("peers") + ": " + launcher.name +
                               " started " + size + " processes; leave --peers out, or start " +

@@ -98,6 +98,7 @@ ResumedPool resumed_pool(const Settings& given, const Arguments& arguments,
                      ", and its moments are of no use to another kind; leave it out");
   }
   if (!is_given(settings, "chaos")) settings.set("chaos", {"off"}, "default");
+  if (!is_given(settings, "peers")) settings.set("peers", {settings.text("peers")}, "run.json");
   settings.set("run", {run.path()}, "flag");
   return {run, std::move(record), std::move(settings)};
 }

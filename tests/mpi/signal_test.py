@@ -75,6 +75,22 @@ class StopTest(mpi_pools.MpiTest):
         self.check_peers(3)
 
 
+class ResumeTest(mpi_pools.MpiTest):
+    def test_a_stopped_job_goes_on_with_a_rank_more(self):
+        job = self.begin_job(*pools.ENDLESS, ranks=2)
+        job.send_signal(signal.SIGTERM)
+        self.finish(job, STOP_BUDGET_S)
+        self.nobody_left(STOP_BUDGET_S)
+        before = [peer["samples"] for peer in self.result_of("run")["per_peer"]]
+        self.run_job("--run", "run", "--resume", "--time", "2s", ranks=3)
+        result = self.result_of("run")
+        self.assertEqual((result["verdict"], result["peers"], result["peers_lost"]), ("ok", 3, 0))
+        for peer, samples in enumerate(before):
+            self.assertGreater(result["per_peer"][peer]["samples"], samples)
+            self.assertIn("run.resumed", {event["ev"] for event in self.log_of(peer)})
+        self.assertIn("state.adopted", {event["ev"] for event in self.log_of(2)})
+
+
 class OrphanTest(mpi_pools.MpiTest):
     def parent_of(self, pid):
         status = pathlib.Path(f"/proc/{pid}/stat").read_text()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of distinct senders, held until a crowd rule merges their centre (merge/crowd.hpp). A newer
-// model of a sender takes the place of its older one. Memory: 4 B a value and model held.
+// Models of distinct senders, held until a crowd rule merges their centre (merge/crowd.hpp). A
+// newer model of a sender takes the place of its older one. Memory: 4 B a value and model held.
 #pragma once
 
 #include <utility>

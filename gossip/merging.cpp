@@ -54,12 +54,13 @@ void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn&
   peer.votes.cast(peer.monitor.converged());
 }
 
-// Alpha, half of it, a quarter: the first that costs no loss beyond noise. Without a probe set there
-// is nothing to go by, and the rule decides alone.
+// Alpha, half of it, a quarter: the first that costs no loss beyond noise. Without a probe set
+// there is nothing to go by, and the rule decides alone.
 merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest& request,
                      Turn& turn) {
   for (int trial = 0; trial < 3; ++trial) {
-    const Comparison change = turn.model.compare(decision.alpha, *request.frame.values, request.base);
+    const Comparison change =
+        turn.model.compare(decision.alpha, *request.frame.values, request.base);
     if (change.examples == 0 || change.mean <= kappa * change.standard_error) {
       if (trial > 0) decision = {merge::Verdict::scale, decision.alpha, "gate"};
       return decision;
@@ -91,15 +92,18 @@ void judge_sender(const merge::Decision& decision, const merge::Evidence& eviden
   }
   const double norm = std::sqrt(evidence.stats.displacement_sq);
   if (evidence.stats.bad == 0 && std::isfinite(norm)) peer.displacements.add(from, norm);
-  const bool bad =
-      decision.reason == merge::kNotFinite || decision.reason == merge::kNormExplodes;
-  bad ? strike(from, decision.reason, peer, turn) : peer.strikes.clear(from);
+  const bool bad = decision.reason == merge::kNotFinite || decision.reason == merge::kNormExplodes;
+  if (bad) return strike(from, decision.reason, peer, turn);
+  if (decision.verdict != merge::Verdict::refuse) peer.strikes.clear(from);
 }
 
 // True once there are as many models as the rule wants, or as can come at all.
 bool hold(const merge::CrowdRule& rule, const Frame& frame, PeerState& peer) {
   peer.crowd.add(frame.from, frame.values);
-  const std::size_t others = peer.settings.peers - 1 - peer.table.out_of_reach();
+  const std::size_t missing =
+      peer.table.out_of_reach() + peer.strikes.ignored(peer.merge_clock()) + 1;
+  const std::size_t others =
+      peer.settings.peers - std::min<std::size_t>(missing, peer.settings.peers);
   return peer.crowd.size() >= std::min<std::size_t>(rule.models, std::max<std::size_t>(1, others));
 }
 
@@ -122,7 +126,8 @@ void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
   if (!peer.strikes.add(from, peer.merge_clock())) return;
   Event fault("fault.seen");
   fault.add("kind", std::string("bad weights")).add("who", peer_name(from));
-  fault.add("detail", "three models in a row refused, the last one: " + std::string(why));
+  fault.add("detail", "three models in a row refused, " + std::to_string(peer.strikes.total(from)) +
+                          " in all; the last one: " + std::string(why));
   fault.add("action", "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges");
   turn.record(std::move(fault));
 }

@@ -88,15 +88,15 @@ struct Counters {
   std::uint64_t merges_started = 0;  // exchanges that this peer began
   std::uint64_t merges_applied = 0;  // mseq
   std::uint64_t merges_refused = 0;
-  std::uint64_t merges_skipped = 0;     // no free partner, or the one before still unanswered
-  std::uint64_t samples = 0;            // behind the weights: a late joiner starts with its donor's
+  std::uint64_t merges_skipped = 0;  // no free partner, or the one before still unanswered
+  std::uint64_t samples = 0;         // behind the weights: a late joiner starts with its donor's
   std::uint64_t steps = 0;
   std::uint64_t samples_at_last_merge = 0;
   std::uint64_t longest_gap_samples =
       0;  // between two applied merges, start and end of the run included
   double age_samples_sum = 0.0;
-  double mass = 1.0;              // push-sum weight
-  std::uint32_t votes_heard = 0;  // when it stopped by convergence
+  double mass = 1.0;                    // push-sum weight
+  std::uint32_t votes_heard = 0;        // when it stopped by convergence
   std::uint64_t inherited_samples = 0;  // of `samples`, trained by others before it joined
 
   void state(Archive& a) {

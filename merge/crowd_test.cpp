@@ -71,7 +71,6 @@ TEST_CASE("a plain mean would have been moved, so the test above can fail") {
 TEST_CASE("krum tells a peer one model that it has been sent, never its own") {
   const std::vector<float> own(4, 0.0f);
   const auto near = snapshot({0.1f, 0.1f, 0.1f, 0.1f}), far = snapshot({9, 9, 9, 9});
-  CHECK(center({CrowdRule::Kind::krum, 2, 0}, own, {far, near}) ==
-        std::vector<float>(4, 0.1f));
+  CHECK(center({CrowdRule::Kind::krum, 2, 0}, own, {far, near}) == std::vector<float>(4, 0.1f));
   CHECK(center({CrowdRule::Kind::krum, 1, 0}, own, {far}) == std::vector<float>(4, 9.0f));
 }

@@ -31,8 +31,7 @@ Decision Policy::decide(const Evidence& evidence) const {
     const std::string_view objection = modifier->objection(evidence);
     if (!objection.empty()) return {Verdict::refuse, 0.0, objection};
   }
-  if (alpha != proposed)
-    decision = {Verdict::scale, decision.alpha, "modifier"};
+  if (alpha != proposed) decision = {Verdict::scale, decision.alpha, "modifier"};
   return decision;
 }
 

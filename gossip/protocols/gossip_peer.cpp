@@ -103,8 +103,8 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   block_.lr_sum += report.lr;
   note_step_time(turn);
   if (!std::isfinite(report.loss))
-    return restore("loss " + std::to_string(report.loss) + " at step " +
-                       std::to_string(c.steps) + ", lr " + std::to_string(report.lr),
+    return restore("loss " + std::to_string(report.loss) + " at step " + std::to_string(c.steps) +
+                       ", lr " + std::to_string(report.lr),
                    turn);
   serve_inbox(turn);
   if (peer_.poisoned) return restore("found at step " + std::to_string(c.steps), turn);
@@ -188,10 +188,10 @@ std::optional<Choice> GossipPeer::choose_partner(Time now) {
   const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
                                       [&](PeerId p) { return peer_.table.may_merge(p, now); });
   // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
-  return selector_.choose(
-      peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
-      peer_.table.out_of_reach() + peer_.table.avoided() + static_cast<std::size_t>(in_reach) +
-          peer_.strikes.ignored(peer_.merge_clock()));
+  return selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
+                          peer_.table.out_of_reach() + peer_.table.avoided() +
+                              static_cast<std::size_t>(in_reach) +
+                              peer_.strikes.ignored(peer_.merge_clock()));
 }
 
 bool GossipPeer::answered() const {

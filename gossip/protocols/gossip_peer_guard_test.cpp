@@ -161,7 +161,8 @@ TEST_CASE("a minority cannot widen the radius of clipping") {
   CHECK(seen.clip_radius(0.5) == 2.0);
 }
 
-TEST_CASE("a gate halves alpha, and refuses what still costs loss; without probe set it lets pass") {
+TEST_CASE(
+    "a gate halves alpha, and refuses what still costs loss; without probe set it lets pass") {
   merge::Guards guards;
   guards.gate_kappa = 1.0;
   Seat peer(pushed(3, guards), {1, 1});
@@ -210,8 +211,8 @@ TEST_CASE("own weights that are found not to be finite in a merge are nobody els
 
 TEST_CASE("a peer to which it happens again and again has diverged; so has one that is alone") {
   Seat alone(pushed(1), {1, 1});
-  CHECK(take<action::Finish>(*std::make_unique<Actions>(
-            alone.on(input::StepDone{{1, std::nan(""), 0, 0.1}})))
+  CHECK(take<action::Finish>(
+            *std::make_unique<Actions>(alone.on(input::StepDone{{1, std::nan(""), 0, 0.1}})))
             .size() == 1);
   Seat peer(pushed(2), {1, 1});
   for (std::uint32_t round = 0; round <= limits::kRestores; ++round) {

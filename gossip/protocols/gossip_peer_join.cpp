@@ -57,8 +57,7 @@ void GossipPeer::restore(const std::string& detail, Turn& turn) {
   block_ = Block{};
   restoring_ = true;
   phase_ = Phase::joining;
-  while (auto frame = inbox_.take())
-    refuse_weights(std::move(*frame), "has no weights now", turn);
+  while (auto frame = inbox_.take()) refuse_weights(std::move(*frame), "has no weights now", turn);
   for (const auto& [who, seq] : std::exchange(fetches_, {}))
     turn.send(control_frame(FrameKind::busy, who, seq, peer_));
   asked_.clear();

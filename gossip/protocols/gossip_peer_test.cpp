@@ -174,7 +174,8 @@ TEST_CASE(
     CHECK(send.frame.kind == FrameKind::finished);  // no partner left
 }
 
-TEST_CASE("a loss that is not finite stops a peer that nobody helps: it says goodbye, offers nothing") {
+TEST_CASE(
+    "a loss that is not finite stops a peer that nobody helps: it says goodbye, offers nothing") {
   Seat a(settings(0, 3, ExchangeKind::pairwise), {1, 2});
   a.on(input::Start{});
   Actions out = a.on(input::StepDone{{1, std::nan(""), 0, 0.1}});

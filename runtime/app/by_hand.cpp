@@ -119,7 +119,8 @@ int FirstPeer::run() {
   const std::string address = peer.announced().text();
   say(config_, gossip::peer_name(self_) + " of " + std::to_string(config_.peers) + "  " + address +
                    "  ->  " + run.path());
-  if (config_.peers > 1) say(config_, "join with  hearsay train --join " + address + join_words(config_));
+  if (config_.peers > 1)
+    say(config_, "join with  hearsay train --join " + address + join_words(config_));
   PeerPlace place;
   place.admission.config = config_json(settings_).dump();
   place.admission.run = std::filesystem::absolute(run.path()).string();

@@ -103,8 +103,8 @@ std::optional<RunDir> open_resumed(const ResumedPool& resumed, const RunConfig& 
   return run;
 }
 
-// Before the data is loaded, on every rank: who does not ask would wait for ever for a rank 0 that has
-// refused. What started again within the job that has resumed goes on as it is.
+// Before the data is loaded, on every rank: who does not ask would wait for ever for a rank 0 that
+// has refused. What started again within the job that has resumed goes on as it is.
 void check_resumed(const ResumedPool& resumed, const RunConfig& config, const std::string& session,
                    std::uint64_t rank) {
   if (session_in(resumed.run.path()) != session) {

@@ -45,10 +45,10 @@ struct RunConfig {
   std::optional<std::string> secret;   // FILE or env:NAME; never the secret itself
   std::optional<std::string> tls;      // CA,CERT,KEY
   std::optional<std::string> revoked;  // FILE
-  std::string announce;          // HOST:PORT; empty: the listening address
-  std::string name;              // "p03"; empty: any place in the pool
-  std::uint32_t start_with = 0;  // peers to begin with; 0 = all
-  std::uint32_t restarts = 0;    // of each peer
+  std::string announce;                // HOST:PORT; empty: the listening address
+  std::string name;                    // "p03"; empty: any place in the pool
+  std::uint32_t start_with = 0;        // peers to begin with; 0 = all
+  std::uint32_t restarts = 0;          // of each peer
   bool resume = false;
   std::optional<double> checkpoint_every_s;  // wall-clock seconds; none: at the end only
   std::optional<std::string> metrics;        // HOST:PORT to serve them on

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/assembly.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,6 +164,20 @@ std::uint32_t end_game_rounds(const Spec& spec) {
   return static_cast<std::uint32_t>(count);
 }
 
+// Different neighbours of the peer that has fewest. Topologies that rotate have been round by then.
+std::uint32_t fewest_neighbours(const gossip::Topology& topology, std::uint32_t peers) {
+  constexpr std::uint64_t kRounds = 64;
+  std::uint32_t fewest = peers;
+  for (std::uint32_t self = 0; self < peers; ++self) {
+    const std::uint32_t degree = topology.degree(kernels::PeerId(self), 0);
+    std::set<std::uint32_t> met;
+    for (std::uint64_t round = 0; degree == 1 && round < kRounds; ++round)
+      met.insert(topology.neighbour(kernels::PeerId(self), round, 0).value);
+    fewest = std::min(fewest, degree == 1 ? static_cast<std::uint32_t>(met.size()) : degree);
+  }
+  return fewest;
+}
+
 PoolPlan build_pool_plan(const RunConfig& config) {
   PoolPlan plan;
   const std::string& name = config.protocol.name;
@@ -171,13 +187,13 @@ PoolPlan build_pool_plan(const RunConfig& config) {
     throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp"});
   }
   plan.topology = build_topology(config.topology, config.peers, config.seed);
-  plan.policy = build_policy(config.merge, config.peers);
+  plan.policy = build_policy(config.merge, fewest_neighbours(*plan.topology, config.peers));
   plan.blocks = build_block_plan(config.merge_every);
   plan.end_game = end_game_rounds(config.end_game);
   plan.gossips = !baseline;
   plan.equal_steps = name == "ddp";
   plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence() ||
-                                      plan.policy->guards().gate_kappa);
+                                   plan.policy->guards().gate_kappa);
   if (baseline) {
     refuse_without_effect(config, config.wait, "--wait");
     refuse_without_effect(config, config.until_converged, "--until-converged");

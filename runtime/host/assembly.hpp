@@ -19,8 +19,8 @@
 
 namespace hearsay::runtime {
 
-// `peers` bounds how many models a rule can wait for.
-std::shared_ptr<const merge::Policy> build_policy(const Spec& merge, std::uint32_t peers);
+// `neighbours` bounds how many models a rule can wait for; 0 in a pool of one.
+std::shared_ptr<const merge::Policy> build_policy(const Spec& merge, std::uint32_t neighbours);
 std::shared_ptr<const gossip::Topology> build_topology(const Spec& topology, std::uint32_t peers,
                                                        std::uint64_t seed);
 gossip::BlockPlan build_block_plan(const Spec& merge_every);  // lambda and mode only

@@ -86,7 +86,7 @@ double gate_kappa(const Spec& spec) {
 }
 
 // median:b=5, trimmed-mean:b=5,f=1, krum:b=5,f=1; a=0.5 in each.
-merge::CrowdRule crowd_rule(const Spec& spec, std::uint32_t peers) {
+merge::CrowdRule crowd_rule(const Spec& spec, std::uint32_t neighbours) {
   using Kind = merge::CrowdRule::Kind;
   const bool is_median = spec.name == "median";
   if (is_median) {
@@ -101,23 +101,24 @@ merge::CrowdRule crowd_rule(const Spec& spec, std::uint32_t peers) {
                      std::to_string(kernels::kCrowdMost - 1) + " models, not " +
                      std::to_string(models));
   }
-  if (peers > 1 && models > peers - 1) {
+  if (neighbours > 0 && models > neighbours) {
     throw UsageError("--merge: " + spec.name + " waits for b = " + std::to_string(models) +
-                     " models of different peers, but there are " + std::to_string(peers - 1) +
-                     " others; take b=" + std::to_string(peers - 1));
+                     " models of different peers, but a peer has " + std::to_string(neighbours) +
+                     (neighbours == 1 ? " neighbour" : " neighbours") +
+                     "; take b=" + std::to_string(neighbours));
   }
   if (models < 2 * hostile + 1) {
     throw UsageError("--merge: " + spec.name + ": b = " + std::to_string(models) +
                      " models outvote f = " + std::to_string(hostile) +
                      " hostile ones only from b = 2 f + 1 on");
   }
-  return {is_median                      ? Kind::median
+  return {is_median                     ? Kind::median
           : spec.name == "trimmed-mean" ? Kind::trimmed_mean
-                                         : Kind::krum,
+                                        : Kind::krum,
           static_cast<std::uint32_t>(models), static_cast<std::uint32_t>(hostile)};
 }
 
-std::unique_ptr<merge::Rule> build_rule(const Spec& spec, std::uint32_t peers,
+std::unique_ptr<merge::Rule> build_rule(const Spec& spec, std::uint32_t neighbours,
                                         merge::Guards& guards) {
   if (spec.name == "ema") return build_ema(spec);
   if (spec.name == "sample-weighted") {
@@ -125,7 +126,7 @@ std::unique_ptr<merge::Rule> build_rule(const Spec& spec, std::uint32_t peers,
     return std::make_unique<merge::SampleWeighted>();
   }
   if (spec.name == "median" || spec.name == "trimmed-mean" || spec.name == "krum") {
-    guards.crowd = crowd_rule(spec, peers);
+    guards.crowd = crowd_rule(spec, neighbours);
     const double a = share(spec.arg("a").value_or("0.5"));
     return std::make_unique<merge::Ema>(a, a, merge::Ema::Shape::constant);
   }
@@ -135,10 +136,10 @@ std::unique_ptr<merge::Rule> build_rule(const Spec& spec, std::uint32_t peers,
 
 }  // namespace
 
-std::shared_ptr<const merge::Policy> build_policy(const Spec& spec, std::uint32_t peers) {
+std::shared_ptr<const merge::Policy> build_policy(const Spec& spec, std::uint32_t neighbours) {
   merge::Guards guards;
   guards.most_relative_norm = kMostRelativeNorm;
-  auto rule = build_rule(spec, peers, guards);
+  auto rule = build_rule(spec, neighbours, guards);
   std::vector<std::unique_ptr<merge::Modifier>> modifiers;
   for (const Spec& modifier : spec.modifiers) {
     if (modifier.name == "gate") {

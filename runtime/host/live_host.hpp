@@ -42,12 +42,12 @@ struct HostileOrder {  // for tests of the others: an attack (sim/tamper.hpp), l
 
 // What may be asked of a running peer from outside.
 struct LiveOrders {
-  std::optional<std::string> stop;   // the reason; stays once it is there
-  bool leaves = false;               // with a stop: the others go on, so it does not wait for them
-  double slow_factor = 1.0;          // sleeps that many times less one of each mini-batch's time
-  double drop_share = 0.0;           // of the frames it sends
+  std::optional<std::string> stop;    // the reason; stays once it is there
+  bool leaves = false;                // with a stop: the others go on, so it does not wait for them
+  double slow_factor = 1.0;           // sleeps that many times less one of each mini-batch's time
+  double drop_share = 0.0;            // of the frames it sends
   std::vector<HostileOrder> hostile;  // each is carried out once, at the next boundary
-  std::uint64_t evaluate_round = 0;  // rises with every order to evaluate at the next boundary
+  std::uint64_t evaluate_round = 0;   // rises with every order to evaluate at the next boundary
 };
 
 class LiveHost;

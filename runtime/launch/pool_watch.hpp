@@ -58,7 +58,7 @@ class PoolWatch {
   std::optional<NotReady> gather();
   // Lets them begin and returns when no process is left.
   PoolEnding watch(const std::string& run);
-  void ask_for_checkpoints() { signal_all(SIGUSR1); }  // of all who run
+  void ask_for_checkpoints() { signal_all(SIGUSR1); }                        // of all who run
   const std::vector<PeerDeath>& deaths() const noexcept { return deaths_; }  // in order of time
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --chaos in live pools: what the watcher does to peers, and what it tells them to do to the others.
+// --chaos in live pools: what the watcher does to peers, and what it tells them to do to the
+// others.
 #include <csignal>
 #include <utility>
 
@@ -19,7 +20,8 @@ std::vector<Fault> parse_live_faults(const RunConfig& config) {
   std::vector<Fault> faults = parse_faults(config.chaos, config.peers, config.seed);
   for (const Fault& fault : faults) {
     if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::corrupt) {
-      throw kernels::UsageError("--chaos: " + fault.text + ": partition and corrupt work in hearsay "
+      throw kernels::UsageError("--chaos: " + fault.text +
+                                ": partition and corrupt work in hearsay "
                                 "sim only");
     }
     if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
@@ -61,9 +63,7 @@ void PoolWatch::apply(const FaultSchedule::Change& change) {
       case Fault::Kind::attack:
         make_hostile(peer, {name_of(fault.attack), fault.factor, change.begins});
         break;
-      case Fault::Kind::label_flip:
-        make_hostile(peer, {"label-flip", 1.0, change.begins});
-        break;
+      case Fault::Kind::label_flip: make_hostile(peer, {"label-flip", 1.0, change.begins}); break;
       case Fault::Kind::poison: peer.process->send(control::Hostile{"poison", 1.0, true}); break;
       default: break;
     }

@@ -25,9 +25,9 @@ namespace hearsay::runtime {
 struct RendezvousPlan {
   kernels::PeerId self;
   std::uint32_t peers = 1, start_with = 1;
-  std::string session;        // the job's name: files of other jobs do not count
+  std::string session;                  // the job's name: files of other jobs do not count
   std::uint64_t least_incarnation = 0;  // of this peer, in a run that is resumed
-  std::uint64_t attempt = 0;  // how often the launcher has started it again
+  std::uint64_t attempt = 0;            // how often the launcher has started it again
   // What is waited for; false ends the waiting.
   std::function<bool(const std::string& line)> tick;
   // Whether somebody listens there.

@@ -77,8 +77,8 @@ class Lottery {
   std::vector<std::uint32_t> ids_;
 };
 
-std::vector<PeerId> parse_who(const std::string& fault, const std::string& who,
-                              std::uint32_t peers, Lottery& lottery) {
+std::vector<PeerId> parse_who(const std::string& fault, const std::string& who, std::uint32_t peers,
+                              Lottery& lottery) {
   if (who.empty() || who[0] == 'p') return {parse_peer(fault, who, peers)};
   return lottery.draw(fault, parse_count("--chaos", who));
 }
@@ -141,7 +141,8 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
   if (kind == "drop" || kind == "corrupt") {
     fault.kind = kind == "drop" ? Fault::Kind::drop : Fault::Kind::corrupt;
     fault.share = parse_share("--chaos", rest);
-    if (!(fault.share >= 0.0 && fault.share <= 1.0)) malformed(text, "a share such as " + kind + "=1%");
+    if (!(fault.share >= 0.0 && fault.share <= 1.0))
+      malformed(text, "a share such as " + kind + "=1%");
     return fault;
   }
   if (find_attack(kind) || kind == "label-flip" || kind == "poison")

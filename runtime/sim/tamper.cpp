@@ -58,8 +58,8 @@ void Tamper::begin(Attack attack, double strength, merge::SnapshotRef weights) {
 
 void Tamper::apply(gossip::Frame& frame, gossip::LocalModel& model) {
   if (!attack_ || !frame.values || frame.values->values.size() != start_->values.size()) return;
-  frame.values = *attack_ == Attack::replay_stale ? start_
-                                                  : model.copy(altered(frame.values->span()));
+  frame.values =
+      *attack_ == Attack::replay_stale ? start_ : model.copy(altered(frame.values->span()));
 }
 
 std::vector<float> Tamper::altered(std::span<const float> honest) {

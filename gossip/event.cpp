@@ -20,4 +20,10 @@ Event joined_event(std::uint32_t incarnation, std::string_view reason, std::uint
   return joined;
 }
 
+Event fault_event(std::string_view kind, PeerId who, std::string detail, std::string_view action) {
+  Event event("fault.seen");
+  event.add("kind", std::string(kind)).add("who", peer_name(who)).add("detail", std::move(detail));
+  return std::move(event.add("action", std::string(action)));
+}
+
 }  // namespace hearsay::gossip

@@ -42,4 +42,7 @@ struct Event {
 Event joined_event(std::uint32_t incarnation, std::string_view reason, std::uint64_t step,
                    std::uint64_t steps);
 
+// One line per change of state: what kind, about whom, in words, and what follows from it.
+Event fault_event(std::string_view kind, PeerId who, std::string detail, std::string_view action);
+
 }  // namespace hearsay::gossip

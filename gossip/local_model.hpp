@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "kernels/ops/merge_ops.hpp"
 #include "merge/crowd.hpp"
@@ -18,10 +19,11 @@ struct Probe {
   std::size_t examples = 0;  // 0: the peer has no probe set
 };
 
-// Loss of a merged model less the own loss, on the same examples.
-struct Comparison {
-  double mean = 0.0, standard_error = 0.0;
-  std::size_t examples = 0;  // 0: the peer has no probe set
+// A merge that is only tried: the arguments of LocalModel::blend().
+struct Blend {
+  double alpha;
+  const merge::Snapshot& in;
+  const merge::Snapshot* base;
 };
 
 class LocalModel {
@@ -38,10 +40,10 @@ class LocalModel {
   virtual void adopt(const merge::Snapshot& in, std::uint64_t steps) = 0;
   // The own weights when `other` is null. One forward pass over the probe set.
   virtual Probe probe(const merge::Snapshot* other) = 0;
-  // What blend() with the same arguments would do to the loss; changes nothing. Two forward passes
-  // over the probe set.
-  virtual Comparison compare(double alpha, const merge::Snapshot& in,
-                             const merge::Snapshot* base) = 0;
+  // Cross-entropy of each example of the probe set (none: the peer has no such set), with the own
+  // weights or, where `tried` is given, with what they would be after that merge; changes nothing.
+  // One forward pass.
+  virtual std::vector<double> probe_losses(const Blend* tried) = 0;
   // The centre of these models and the own weights.
   virtual merge::SnapshotRef crowd_center(const merge::CrowdRule& rule,
                                           std::span<const merge::SnapshotRef> models) = 0;

@@ -54,19 +54,34 @@ void observe_convergence(const merge::Evidence& evidence, PeerState& peer, Turn&
   peer.votes.cast(peer.monitor.converged());
 }
 
+// Whether the mean loss rises by more than kappa standard errors of the difference, which is taken
+// example by example. A loss that is not a number is a rise.
+bool rises(const std::vector<double>& before, const std::vector<double>& after, double kappa) {
+  HS_CHECK(before.size() == after.size());
+  const auto n = static_cast<double>(before.size());
+  double sum = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < before.size(); ++i) sum += after[i] - before[i];
+  const double mean = sum / n;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    squares += (after[i] - before[i] - mean) * (after[i] - before[i] - mean);
+  const double standard_error = n > 1.0 ? std::sqrt(squares / (n - 1.0) / n) : 0.0;
+  return !(mean <= kappa * standard_error);
+}
+
 // Alpha, half of it, a quarter: the first that costs no loss beyond noise. Without a probe set
 // there is nothing to go by, and the rule decides alone.
 merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest& request,
                      Turn& turn) {
-  for (int trial = 0; trial < 3; ++trial) {
-    const Comparison change =
-        turn.model.compare(decision.alpha, *request.frame.values, request.base);
-    if (change.examples == 0 || change.mean <= kappa * change.standard_error) {
+  const std::vector<double> before = turn.model.probe_losses(nullptr);
+  for (int trial = 0; trial < 3 && !before.empty(); ++trial) {
+    const Blend blend{decision.alpha, *request.frame.values, request.base};
+    if (!rises(before, turn.model.probe_losses(&blend), kappa)) {
       if (trial > 0) decision = {merge::Verdict::scale, decision.alpha, "gate"};
       return decision;
     }
     decision.alpha *= 0.5;
   }
+  if (before.empty()) return decision;
   return {merge::Verdict::refuse, 0.0, "gate: the loss would rise"};
 }
 
@@ -124,12 +139,11 @@ std::size_t apply(const merge::Decision& decision, const MergeRequest& request, 
 
 void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
   if (!peer.strikes.add(from, peer.merge_clock())) return;
-  Event fault("fault.seen");
-  fault.add("kind", std::string("bad weights")).add("who", peer_name(from));
-  fault.add("detail", "three models in a row refused, " + std::to_string(peer.strikes.total(from)) +
-                          " in all; the last one: " + std::string(why));
-  fault.add("action", "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges");
-  turn.record(std::move(fault));
+  turn.record(fault_event("bad weights", from,
+                          "three models in a row refused, " +
+                              std::to_string(peer.strikes.total(from)) +
+                              " in all; the last one: " + std::string(why),
+                          "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges"));
 }
 
 merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn) {

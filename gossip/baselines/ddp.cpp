@@ -100,11 +100,10 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
   const std::uint32_t n = settings_.peers;
   const std::uint32_t due = (settings_.self.value + 2 * n - 1 - hops_) % n;
   if (frame.slice != due) {  // a slice before this one was lost: the ring cannot go on
-    Event fault("fault.seen");
-    fault.add("kind", std::string("slice lost")).add("who", peer_name(frame.from));
-    fault.add("detail", "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) +
-                            " was due");
-    out.push_back(action::Record{std::move(fault.add("action", std::string("waits for ever")))});
+    out.push_back(action::Record{fault_event(
+        "slice lost", frame.from,
+        "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) + " was due",
+        "waits for ever")});
     reducing_ = false;
     waits_for_ever_ = true;
     return;
@@ -143,13 +142,11 @@ void Ddp::step_finished(Time now, Actions& out) {
     out.push_back(action::Record{log_.take(counters_.samples, now)});
   }
   if (!finite) {
-    Event fault("fault.seen");
     const bool own = std::isnan(own_examples_);
-    fault.add("kind", std::string(own ? "loss not finite" : "a partner's loss not finite"));
-    fault.add("who", peer_name(settings_.self));
-    fault.add("detail", "own loss " + std::to_string(report_.loss) + " at step " +
-                            std::to_string(counters_.steps));
-    out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
+    out.push_back(action::Record{fault_event(
+        own ? "loss not finite" : "a partner's loss not finite", settings_.self,
+        "own loss " + std::to_string(report_.loss) + " at step " + std::to_string(counters_.steps),
+        "stops training")});
     return finish("diverged", false, out);
   }
   out.push_back(action::ApplyGradient{1.0 / examples_});

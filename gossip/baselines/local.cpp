@@ -38,11 +38,11 @@ void Local::step_done(const StepReport& report, Time now, Actions& out) {
     out.push_back(action::Record{log_.take(counters_.samples, now)});
   }
   if (!finite) {
-    Event fault("fault.seen");
-    fault.add("kind", std::string("loss not finite")).add("who", peer_name(settings_.self));
-    fault.add("detail", "loss " + std::to_string(report.loss) + " at step " +
-                            std::to_string(counters_.steps) + ", lr " + std::to_string(report.lr));
-    out.push_back(action::Record{std::move(fault.add("action", std::string("stops training")))});
+    out.push_back(action::Record{fault_event("loss not finite", settings_.self,
+                                             "loss " + std::to_string(report.loss) + " at step " +
+                                                 std::to_string(counters_.steps) + ", lr " +
+                                                 std::to_string(report.lr),
+                                             "stops training")});
     return finish("diverged", false, out);
   }
   if (stop_reason_) return finish(*stop_reason_, true, out);

@@ -25,12 +25,6 @@ std::unique_ptr<Exchange> make_exchange(const GossipSettings& s) {
 
 std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
-Event fault(std::string kind, PeerId who, std::string detail, std::string act) {
-  Event event("fault.seen");
-  event.add("kind", std::move(kind)).add("who", peer_name(who)).add("detail", std::move(detail));
-  return std::move(event.add("action", std::move(act)));
-}
-
 }  // namespace
 
 GossipPeer::GossipPeer(const GossipSettings& settings)
@@ -200,8 +194,8 @@ bool GossipPeer::answered() const {
 }
 
 void GossipPeer::diverged(const std::string& detail, Turn& turn) {
-  turn.record(fault("loss not finite", peer_.settings.self, detail,
-                    "stops training and offers its weights no more"));
+  turn.record(fault_event("loss not finite", peer_.settings.self, detail,
+                          "stops training and offers its weights no more"));
   peer_.table.say_goodbye();
   for (std::uint32_t i = 0; i < peer_.settings.peers; ++i) {
     if (PeerId(i) != peer_.settings.self &&

@@ -89,6 +89,7 @@ class GossipPeer final : public Protocol {
   void record_joined(const char* reason, Turn& turn);
   void start_late(Turn& turn);
   void start_again(Turn& turn);
+  void seek_weights(Turn& turn);
   void ask_a_donor(Turn& turn);
   void donor_failed(const char* why, Turn& turn);
   void begin_alone(Turn& turn);

@@ -168,12 +168,16 @@ TEST_CASE(
   Seat peer(pushed(3, guards), {1, 1});
   peer.sent(1, 0, {3, 3});
   CHECK(peer.model.w == std::vector<float>{2, 2});
-  peer.model.comparison = {0.2, 0.1, 100};
+  peer.model.own_losses = {1.0, 1.0, 1.0, 1.0};
+  peer.model.tried_losses = {1.1, 1.3, 1.1, 1.3};  // a rise of 0.2, standard error 0.058
   peer.sent(1, 1, {3, 3});
   CHECK(peer.model.w == std::vector<float>{2, 2});
   CHECK(peer.refused() == 1);
-  peer.model.comparison = {0.1, 0.1, 100};
-  peer.sent(1, 2, {4, 4});
+  peer.model.tried_losses = {1.0, 1.0, kNaN, 1.0};
+  peer.sent(1, 2, {3, 3});
+  CHECK(peer.refused() == 2);
+  peer.model.tried_losses = {1.1, 0.9, 1.3, 0.8};  // a rise of 0.025, standard error 0.11
+  peer.sent(1, 3, {4, 4});
   CHECK(peer.model.w == std::vector<float>{3, 3});
 }
 
@@ -207,6 +211,24 @@ TEST_CASE("own weights that are found not to be finite in a merge are nobody els
   CHECK(said(out, "own weights not finite"));
   CHECK_FALSE(said(out, "bad weights"));
   CHECK(fetches(out) == 1);
+}
+
+TEST_CASE("weights that are not numbers from the start are never offered, and replaced") {
+  GossipSettings s = pushed(3);
+  s.blocks = {1.0, BlockMode::steps, 1, 10};  // a merge is due after every mini-batch
+  Seat peer(s, {kNaN, kNaN});
+  Actions out = peer.on(input::StepDone{{1, std::nan(""), 0, 0.1}});
+  CHECK(said(out, "own weights not finite"));
+  CHECK(fetches(out) == 1);
+  for (const auto& send : take<action::Send>(out)) CHECK(send.frame.values == nullptr);
+  Frame asked;  // a late joiner gets nothing of them either
+  asked.kind = FrameKind::fetch;
+  asked.from = PeerId(2);
+  Actions answer = peer.on(input::FrameIn{asked});
+  for (const auto& send : take<action::Send>(answer)) {
+    CHECK(send.frame.kind == FrameKind::busy);
+    CHECK(send.frame.values == nullptr);
+  }
 }
 
 TEST_CASE("a peer to which it happens again and again has diverged; so has one that is alone") {

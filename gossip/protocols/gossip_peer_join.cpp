@@ -29,9 +29,14 @@ void GossipPeer::record_joined(const char* reason, Turn& turn) {
 
 void GossipPeer::start_late(Turn& turn) {
   phase_ = Phase::joining;
+  record_joined("late", turn);
+  seek_weights(turn);
+}
+
+void GossipPeer::seek_weights(Turn& turn) {
+  asked_.clear();
   joining_since_ = turn.now;
   fetch_quiet_ = limits::kQuietFirst;
-  record_joined("late", turn);
   ask_a_donor(turn);
 }
 
@@ -44,11 +49,8 @@ void GossipPeer::restore(const std::string& detail, Turn& turn) {
       peer_.settings.peers - 1 - static_cast<std::uint32_t>(peer_.table.out_of_reach());
   if (restores_ == limits::kRestores || reachable == 0) return diverged(detail, turn);
   ++restores_;
-  Event fault("fault.seen");
-  fault.add("kind", std::string("own weights not finite"))
-      .add("who", peer_name(peer_.settings.self));
-  fault.add("detail", detail).add("action", std::string("asks a neighbour for its weights"));
-  turn.record(std::move(fault));
+  turn.record(fault_event("own weights not finite", peer_.settings.self, detail,
+                          "asks a neighbour for its weights"));
   exchange_->give_up("own weights are not finite", turn);
   if (end_exchange_) end_exchange_->give_up("own weights are not finite", turn);
   peer_.crowd = {};
@@ -60,10 +62,7 @@ void GossipPeer::restore(const std::string& detail, Turn& turn) {
   while (auto frame = inbox_.take()) refuse_weights(std::move(*frame), "has no weights now", turn);
   for (const auto& [who, seq] : std::exchange(fetches_, {}))
     turn.send(control_frame(FrameKind::busy, who, seq, peer_));
-  asked_.clear();
-  joining_since_ = turn.now;
-  fetch_quiet_ = limits::kQuietFirst;
-  ask_a_donor(turn);
+  seek_weights(turn);
 }
 
 // One question at a time, to anybody who can be reached and has not failed to answer.
@@ -95,19 +94,13 @@ void GossipPeer::ask_a_donor(Turn& turn) {
 // Each time the next one may be silent for longer: perhaps everybody's mini-batches take long.
 void GossipPeer::donor_failed(const char* why, Turn& turn) {
   fetch_quiet_ = std::min<Time>(2 * fetch_quiet_, limits::kQuietMost);
-  Event fault("fault.seen");
-  fault.add("kind", std::string("donor lost")).add("who", peer_name(fetch_->donor));
-  fault.add("detail", std::string(why)).add("action", std::string("asks another"));
-  turn.record(std::move(fault));
+  turn.record(fault_event("donor lost", fetch_->donor, std::string(why), "asks another"));
   ask_a_donor(turn);
 }
 
 void GossipPeer::begin_alone(Turn& turn) {
-  Event fault("fault.seen");
-  fault.add("kind", std::string("no donor")).add("who", peer_name(peer_.settings.self));
-  fault.add("detail", std::string("nobody who trains can be reached"));
-  fault.add("action", std::string("begins with its own weights"));
-  turn.record(std::move(fault));
+  turn.record(fault_event("no donor", peer_.settings.self, "nobody who trains can be reached",
+                          "begins with its own weights"));
   begin_block(turn);
 }
 

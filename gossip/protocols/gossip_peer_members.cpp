@@ -11,12 +11,6 @@
 namespace hearsay::gossip {
 namespace {
 
-Event fault(const char* kind, PeerId who, std::string detail, const char* act) {
-  Event event("fault.seen");
-  event.add("kind", std::string(kind)).add("who", peer_name(who)).add("detail", std::move(detail));
-  return std::move(event.add("action", std::string(act)));
-}
-
 std::string seconds_text(Time time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f s", std::chrono::duration<double>(time).count());
@@ -41,7 +35,8 @@ bool GossipPeer::take_pulses(const Frame& frame, Turn& turn) {
 }
 
 void GossipPeer::tell(PeerTable::News news, PeerId who, const char* how, Turn& turn) {
-  if (news == PeerTable::News::back) turn.record(fault("partner back", who, how, "counts again"));
+  if (news == PeerTable::News::back)
+    turn.record(fault_event("partner back", who, how, "counts again"));
   if (news != PeerTable::News::joined) return;
   peer_.acquaintances.erase(who);  // a new start remembers nothing
   Event joined("peer.joined");
@@ -50,9 +45,9 @@ void GossipPeer::tell(PeerTable::News news, PeerId who, const char* how, Turn& t
 }
 
 void GossipPeer::superseded(const Pulse& pulse, Turn& turn) {
-  turn.record(fault("superseded", peer_.settings.self,
-                    "start " + std::to_string(pulse.incarnation) + " of this peer is in the pool",
-                    "leaves"));
+  turn.record(fault_event(
+      "superseded", peer_.settings.self,
+      "start " + std::to_string(pulse.incarnation) + " of this peer is in the pool", "leaves"));
   Event left("peer.left");
   turn.record(std::move(left.add("reason", std::string("superseded"))));
   turn.out.push_back(action::Finish{"superseded", false});
@@ -71,9 +66,9 @@ void GossipPeer::beat(Turn& turn) {
       turn.record(lost_event(change.peer, "silent", peer_));
       partner_down(change.peer, turn);
     } else {
-      turn.record(fault("silent", change.peer,
-                        "no sign of life for " + seconds_text(change.silence),
-                        "not chosen until it is heard of"));
+      turn.record(fault_event("silent", change.peer,
+                              "no sign of life for " + seconds_text(change.silence),
+                              "not chosen until it is heard of"));
     }
   }
   for (const PeerId peer : peer_.table.retries(turn.now, peer_.backoff))

@@ -57,11 +57,8 @@ class Pairwise final : public PendingExchange {
   void conclude(const Frame& reply, PeerState& peer, Turn& turn) {
     const auto entry = answer(reply, peer, turn.now);
     if (!entry) {  // given up before, or never asked
-      Event late("fault.seen");
-      late.add("kind", std::string("late reply")).add("who", peer_name(reply.from));
-      late.add("detail", "answers " + std::to_string(reply.answers))
-          .add("action", std::string("ignored"));
-      return turn.record(std::move(late));
+      return turn.record(fault_event("late reply", reply.from,
+                                     "answers " + std::to_string(reply.answers), "ignored"));
     }
     MergeRequest request{reply, entry->sent.get(), std::nullopt};
     if (peer.settings.policy->symmetric()) request.fixed_alpha = reply.alpha;

@@ -32,8 +32,8 @@ class TinyModel final : public LocalModel {
     steps_behind = steps;
   }
   Probe probe(const merge::Snapshot*) override { return {probe_loss, 0.5, 10}; }
-  Comparison compare(double, const merge::Snapshot&, const merge::Snapshot*) override {
-    return comparison;
+  std::vector<double> probe_losses(const Blend* tried) override {
+    return tried == nullptr ? own_losses : tried_losses;
   }
   merge::SnapshotRef crowd_center(const merge::CrowdRule& rule,
                                   std::span<const merge::SnapshotRef> models) override {
@@ -53,7 +53,7 @@ class TinyModel final : public LocalModel {
 
   std::vector<float> w, g;
   double probe_loss = 1.0;
-  Comparison comparison;
+  std::vector<double> own_losses, tried_losses;
   std::uint64_t steps_behind = 0;  // as adopted
 };
 

@@ -68,7 +68,7 @@ void obey(ControlChannel& channel, LiveOrders& orders) {
     if (const auto* evaluate = std::get_if<control::Evaluate>(&*order))
       orders.evaluate_round = evaluate->round;
     if (const auto* slow = std::get_if<control::Slow>(&*order)) orders.slow_factor = slow->factor;
-    if (const auto* drop = std::get_if<control::Drop>(&*order)) orders.drop_share = drop->share;
+    if (const auto* network = std::get_if<control::Network>(&*order)) orders.network = *network;
     if (const auto* hostile = std::get_if<control::Hostile>(&*order))
       orders.hostile.push_back({hostile->what, hostile->strength, hostile->begins});
   }

@@ -29,9 +29,7 @@ class GradientOnly final : public gossip::LocalModel {
   void blend(double, const merge::Snapshot&, const merge::Snapshot*) override {}
   void adopt(const merge::Snapshot&, std::uint64_t) override {}
   gossip::Probe probe(const merge::Snapshot*) override { return {}; }
-  gossip::Comparison compare(double, const merge::Snapshot&, const merge::Snapshot*) override {
-    return {};
-  }
+  std::vector<double> probe_losses(const gossip::Blend*) override { return {}; }
   merge::SnapshotRef crowd_center(const merge::CrowdRule&,
                                   std::span<const merge::SnapshotRef> models) override {
     return models.front();

@@ -205,7 +205,7 @@ constexpr std::array kOptions{
            .placeholder = "FAULT",
            .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
            .detail = "kill=1@30%, kill=p03@5s, slow=p03*4, stall=p02@10%..20%, drop=1%, "
-                     "partition=p03@20%..60%, corrupt=1% (both sim only); hostile peers: nan=2@0%, "
+                     "partition=p03@20%..60%, corrupt=1%; hostile peers: nan=2@0%, "
                      "scale=p03*1e6, sign-flip=p03, noise=p03*1, replay-stale=p03, drift=p03*0.05, "
                      "label-flip=p03, poison=p03@30%. A time is a "
                      "share of the epoch budget or seconds since the first step. In HEARSAY_CHAOS "

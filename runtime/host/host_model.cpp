@@ -33,22 +33,15 @@ gossip::Probe HostModel::probe(const merge::Snapshot* other) {
       other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);
 }
 
-gossip::Comparison HostModel::compare(double alpha, const merge::Snapshot& in,
-                                      const merge::Snapshot* base) {
+std::vector<double> HostModel::probe_losses(const gossip::Blend* tried) {
   const std::span<const float> own = trainer_.weights();
-  const std::vector<double> before = trainer_.probe_losses(own, worker_);
-  if (before.empty()) return {};
+  if (tried == nullptr) return trainer_.probe_losses(own, worker_);
   const auto merged = pool_.blank(own.size());
   std::copy(own.begin(), own.end(), merged->values.data());
-  kernels::merge_blend(static_cast<float>(alpha), merged->values.span(), in.span(),
-                       base != nullptr ? base->span() : std::span<const float>{}, {});
-  const std::vector<double> after = trainer_.probe_losses(merged->span(), worker_);
-  const auto n = static_cast<double>(before.size());
-  double sum = 0.0, squares = 0.0;
-  for (std::size_t i = 0; i < before.size(); ++i) sum += after[i] - before[i];
-  for (std::size_t i = 0; i < before.size(); ++i)
-    squares += std::pow(after[i] - before[i] - sum / n, 2);
-  return {sum / n, n > 1.0 ? std::sqrt(squares / (n - 1.0) / n) : 0.0, before.size()};
+  const auto base = tried->base != nullptr ? tried->base->span() : std::span<const float>{};
+  kernels::merge_blend(static_cast<float>(tried->alpha), merged->values.span(), tried->in.span(),
+                       base, {});
+  return trainer_.probe_losses(merged->span(), worker_);
 }
 
 merge::SnapshotRef HostModel::crowd_center(const merge::CrowdRule& rule,

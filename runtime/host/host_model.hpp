@@ -22,8 +22,7 @@ class HostModel final : public gossip::LocalModel {
   void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override;
   void adopt(const merge::Snapshot& in, std::uint64_t steps) override;
   gossip::Probe probe(const merge::Snapshot* other) override;
-  gossip::Comparison compare(double alpha, const merge::Snapshot& in,
-                             const merge::Snapshot* base) override;
+  std::vector<double> probe_losses(const gossip::Blend* tried) override;
   merge::SnapshotRef crowd_center(const merge::CrowdRule& rule,
                                   std::span<const merge::SnapshotRef> models) override;
   void begin_block() override;

@@ -89,9 +89,7 @@ void LiveHost::carry_out(gossip::Action& action) {
   } else if (const auto* apply = std::get_if<act::ApplyGradient>(&action)) {
     trainer_.apply_gradient(static_cast<float>(apply->scale));
   } else if (auto* out = std::get_if<act::Send>(&action)) {
-    if (orders_.drop_share > 0.0 && drops_.uniform() < orders_.drop_share) return;
-    tamper_.apply(out->frame, model_);
-    transport_.send(std::move(out->frame));
+    send(std::move(out->frame));
   } else if (const auto* timer = std::get_if<act::SetTimer>(&action)) {
     alarms_.push({timer->at, timer->id, timer->quiet_with, timer->patience});
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
@@ -104,6 +102,16 @@ void LiveHost::carry_out(gossip::Action& action) {
     outcome_.alive = end->alive;
     outcome_.reason = end->reason;
   }
+}
+
+void LiveHost::send(gossip::Frame frame) {
+  const NetworkFaults& network = orders_.network;
+  if (network.parts(options_.self, frame.to)) return;
+  if (network.drop > 0.0 && drops_.uniform() < network.drop) return;
+  const bool corrupt = network.corrupt > 0.0 && drops_.uniform() < network.corrupt;
+  tamper_.apply(frame, model_);
+  transport_.send(std::move(frame),
+                  corrupt ? Transport::Delivery::corrupted : Transport::Delivery::whole);
 }
 
 // A mini-batch, and then its boundary: first what has arrived, then that the mini-batch is done.
@@ -127,7 +135,8 @@ void LiveHost::train_step() {
 void LiveHost::take_arrivals(std::chrono::nanoseconds at_most) {
   for (Arrivals::Item& item : arrivals_.take(at_most)) {
     if (auto* frame = std::get_if<gossip::Frame>(&item)) {
-      turn(gossip::input::FrameIn{std::move(*frame)});
+      if (!orders_.network.parts(frame->from, options_.self))
+        turn(gossip::input::FrameIn{std::move(*frame)});
     } else if (const auto* down = std::get_if<Arrivals::PeerDown>(&item)) {
       turn(gossip::input::PeerDown{down->who});
     } else if (const auto* fault = std::get_if<Arrivals::TransportFault>(&item)) {

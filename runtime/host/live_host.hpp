@@ -17,6 +17,7 @@
 #include "runtime/host/arrivals.hpp"
 #include "runtime/host/evaluation_plan.hpp"
 #include "runtime/launch/peer_status.hpp"
+#include "runtime/net/network_faults.hpp"
 #include "runtime/net/transport.hpp"
 #include "runtime/seams/event_sink.hpp"
 #include "runtime/sim/tamper.hpp"
@@ -42,10 +43,10 @@ struct HostileOrder {  // for tests of the others: an attack (sim/tamper.hpp), l
 
 // What may be asked of a running peer from outside.
 struct LiveOrders {
-  std::optional<std::string> stop;    // the reason; stays once it is there
-  bool leaves = false;                // with a stop: the others go on, so it does not wait for them
-  double slow_factor = 1.0;           // sleeps that many times less one of each mini-batch's time
-  double drop_share = 0.0;            // of the frames it sends
+  std::optional<std::string> stop;  // the reason; stays once it is there
+  bool leaves = false;              // with a stop: the others go on, so it does not wait for them
+  double slow_factor = 1.0;         // sleeps that many times less one of each mini-batch's time
+  NetworkFaults network;
   std::vector<HostileOrder> hostile;  // each is carried out once, at the next boundary
   std::uint64_t evaluate_round = 0;   // rises with every order to evaluate at the next boundary
 };
@@ -96,6 +97,7 @@ class LiveHost {
   gossip::Time clock() const;
   void turn(const gossip::Input& input);
   void carry_out(gossip::Action& action);
+  void send(gossip::Frame frame);
   void train_step();
   void take_arrivals(std::chrono::nanoseconds at_most);
   void fire_alarms();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live peers with vectors instead of networks, each on a thread of its own, over real sockets:
-// every protocol ends, means are kept, stops are obeyed.
+// Live peers over real sockets: every protocol ends, means are kept, stops are obeyed.
 #include "runtime/host/live_host.hpp"
 
 #include <algorithm>
@@ -11,153 +10,14 @@
 
 #include "gossip/limits.hpp"
 #include "kernels/core/digest.hpp"
-#include "runtime/host/assembly.hpp"
-#include "runtime/host/host_model.hpp"
-#include "runtime/sim/vector_trainer.hpp"
+#include "runtime/host/live_testkit.hpp"
 #include "tests/catch.hpp"
 
 using namespace hearsay::runtime;
+using namespace hearsay::runtime::live_testkit;
 using hearsay::gossip::Time;
 using hearsay::kernels::PeerId;
 using namespace std::chrono_literals;
-
-namespace {
-
-constexpr std::size_t kValues = 257;
-
-struct CountingSink final : EventSink {
-  void write(Time t, std::string_view, const hearsay::gossip::Event& event) override {
-    backwards += t < last;
-    last = t;
-    lost += event.name == "peer.lost";
-    merges += event.name == "merge.applied";
-  }
-  Time last{0};
-  int backwards = 0, lost = 0, merges = 0;
-};
-
-// A mini-batch takes long enough for frames to arrive in between.
-class SlowVector final : public Trainer {
- public:
-  explicit SlowVector(std::uint32_t peer) : vector_(kValues, 1, peer) {}
-  hearsay::gossip::StepReport train(std::size_t worker) override {
-    std::this_thread::sleep_for(500us);
-    return vector_.train(worker);
-  }
-  hearsay::gossip::StepReport train_gradient(std::size_t worker) override {
-    return vector_.train_gradient(worker);
-  }
-  void apply_gradient(float) override {}
-  std::span<float> weights() override { return vector_.weights(); }
-  std::span<float> gradient() override { return vector_.gradient(); }
-  hearsay::gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
-  std::uint64_t examples() const override { return 1; }
-  std::uint64_t steps_per_epoch() const override { return 1; }
-  void state(hearsay::gossip::Archive&) override {}
-  std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
-  void take_optimizer(hearsay::gossip::Archive&) override {}
-  void skip_to(std::uint64_t) override {}
-
- private:
-  VectorTrainer vector_;
-};
-
-RunConfig config_of(std::uint32_t peers, const char* protocol) {
-  RunConfig c;
-  c.peers = peers;
-  c.epochs = 100;
-  c.batch = 1;
-  const auto spec = [](const char* text) { return parse_spec("--test", text); };
-  c.merge_every =
-      spec(std::string(protocol) == "ddp" || std::string(protocol) == "local" ? "1" : "4");
-  c.protocol = spec(protocol);
-  c.topology = spec("uniform");
-  c.merge = spec("ema:0.5");
-  c.end_game = spec("off");
-  return c;
-}
-
-struct Peer {
-  Peer(const RunConfig& config, const PoolPlan& plan, PeerId id)
-      : self(id), trainer(id.value), model(trainer, snapshots, 0, true) {
-    protocol = build_protocol(config, plan, id, 1);
-    TransportOptions options;
-    options.blank = [this](std::size_t n) { return snapshots.blank(n); };
-    transport = std::make_unique<Transport>(std::move(options));
-  }
-  void run(const RunConfig& config, const std::vector<Endpoint>& addresses) {
-    Hello hello;
-    hello.run = "test";
-    hello.peer = self;
-    hello.peers = config.peers;
-    hello.layout.add("0.weight", {kValues});
-    for (std::uint32_t i = 0; i < addresses.size(); ++i)
-      hello.book.push_back({PeerId(i), 0, addresses[i]});
-    transport->start(std::move(hello), arrivals);
-    LiveOptions options;
-    options.self = self;
-    options.epochs = config.epochs;
-    LiveHooks hooks;
-    hooks.poll = poll;
-    hooks.log_failure = log_failure;
-    LiveHost host(options, trainer, model, *protocol, *transport, arrivals, sink, hooks);
-    outcome = host.run();
-    drained = transport->drain(5s);
-  }
-
-  PeerId self;
-  SnapshotPool snapshots;
-  SlowVector trainer;
-  HostModel model;
-  std::unique_ptr<hearsay::gossip::Protocol> protocol;
-  std::unique_ptr<Transport> transport;
-  Arrivals arrivals;
-  CountingSink sink;
-  std::function<void(LiveOrders&)> poll;
-  std::function<std::optional<std::string>()> log_failure;
-  LiveOutcome outcome;
-  bool drained = false;
-};
-
-struct Pool {
-  explicit Pool(RunConfig c) : config(std::move(c)) {
-    const PoolPlan plan = build_pool_plan(config);
-    for (std::uint32_t i = 0; i < config.peers; ++i)
-      peers.push_back(std::make_unique<Peer>(config, plan, PeerId(i)));
-  }
-  void run() {
-    std::vector<Endpoint> addresses;
-    for (const auto& peer : peers) addresses.push_back(peer->transport->listening());
-    std::vector<std::thread> threads;
-    for (const auto& peer : peers)
-      threads.emplace_back([&, p = peer.get()] { p->run(config, addresses); });
-    for (std::thread& thread : threads) thread.join();
-  }
-  std::vector<double> mean() const {
-    std::vector<double> sum(kValues, 0.0);
-    for (const auto& peer : peers) {
-      for (std::size_t i = 0; i < kValues; ++i)
-        sum[i] += static_cast<double>(peer->trainer.weights()[i]) / config.peers;
-    }
-    return sum;
-  }
-  double disagreement() const {
-    const std::vector<double> centre = mean();
-    double sum = 0.0;
-    for (const auto& peer : peers) {
-      for (std::size_t i = 0; i < kValues; ++i) {
-        const double d = static_cast<double>(peer->trainer.weights()[i]) - centre[i];
-        sum += d * d;
-      }
-    }
-    return sum;
-  }
-
-  RunConfig config;
-  std::vector<std::unique_ptr<Peer>> peers;
-};
-
-}  // namespace
 
 TEST_CASE("live pools of every protocol train their epochs and part in peace") {
   const auto* protocol = GENERATE("pairwise", "push", "push-sum", "ddp", "local");
@@ -232,7 +92,7 @@ TEST_CASE("peers that lose half of their frames still end, with their models in 
   auto config = config_of(3, "pairwise");
   Pool pool(config);
   for (const auto& peer : pool.peers)
-    peer->poll = [](LiveOrders& orders) { orders.drop_share = 0.5; };
+    peer->poll = [](LiveOrders& orders) { orders.network.drop = 0.5; };
   pool.run();
   for (const auto& peer : pool.peers) {
     CHECK(peer->outcome.reason == "finished");

@@ -64,8 +64,10 @@ std::string encode(const ToPeer& message) {
     j = {{"do", "evaluate"}, {"round", evaluate->round}};
   } else if (const auto* slow = std::get_if<Slow>(&message)) {
     j = {{"do", "slow"}, {"factor", slow->factor}};
-  } else if (const auto* drop = std::get_if<Drop>(&message)) {
-    j = {{"do", "drop"}, {"share", drop->share}};
+  } else if (const auto* network = std::get_if<Network>(&message)) {
+    j = {{"do", "network"}, {"drop", network->drop}, {"corrupt", network->corrupt}};
+    j["parted"] = Json::array();
+    for (const kernels::PeerId peer : network->parted) j["parted"].push_back(peer.value);
   } else if (const auto* hostile = std::get_if<Hostile>(&message)) {
     j = {{"do", "hostile"}, {"what", hostile->what}};
     j["strength"] = hostile->strength;
@@ -119,10 +121,18 @@ std::optional<ToPeer> decode_to_peer(std::string_view line) {
     const double factor = f.number("factor");
     if (!(factor >= 1.0)) return std::nullopt;
     message = Slow{factor};
-  } else if (what == "drop") {
-    const double share = f.number("share");
-    if (!(share >= 0.0 && share <= 1.0)) return std::nullopt;
-    message = Drop{share};
+  } else if (what == "network") {
+    Network network;
+    network.drop = f.number("drop");
+    network.corrupt = f.number("corrupt");
+    const auto is_share = [](double share) { return share >= 0.0 && share <= 1.0; };
+    for (const Json& peer : f.child("parted")) {
+      constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+      if (!peer.is_number_unsigned() || peer.get<std::uint64_t>() > kMost) return std::nullopt;
+      network.parted.emplace_back(peer.get<std::uint32_t>());
+    }
+    if (!is_share(network.drop) || !is_share(network.corrupt)) return std::nullopt;
+    message = std::move(network);
   } else if (what == "hostile") {
     Hostile hostile;
     hostile.what = f.text("what");

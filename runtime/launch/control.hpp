@@ -11,7 +11,7 @@
 //                     {"do":"stop","reason":"target reached"}
 //                     {"do":"evaluate","round":3}                  now; the next status answers
 //                     {"do":"slow","factor":4}                     sleeps 3 times each mini-batch
-//                     {"do":"drop","share":0.01}                   of the frames it sends
+//                     {"do":"network","drop":0.01,"corrupt":0,"parted":[3]}
 //
 // The number of the inherited descriptor is in HEARSAY_CONTROL_FD, the peer's id in HEARSAY_PEER,
 // the pool's size in HEARSAY_PEERS. End of file means that the other side has died.
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "runtime/launch/peer_status.hpp"
+#include "runtime/net/network_faults.hpp"
 
 namespace hearsay::runtime {
 
@@ -57,15 +58,13 @@ struct Evaluate {
 struct Slow {
   double factor = 1.0;
 };
-struct Drop {
-  double share = 0.0;
-};
+using Network = NetworkFaults;
 struct Hostile {  // an attack by its name (sim/tamper.hpp), label-flip or poison
   std::string what;
   double strength = 1.0;
   bool begins = true;
 };
-using ToPeer = std::variant<Start, Stop, Evaluate, Slow, Drop, Hostile>;
+using ToPeer = std::variant<Start, Stop, Evaluate, Slow, Network, Hostile>;
 
 std::string encode(const FromPeer& message);  // one line, with its newline
 std::string encode(const ToPeer& message);

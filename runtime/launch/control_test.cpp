@@ -33,21 +33,22 @@ PeerStatus some_status() {
 }
 
 std::vector<std::string> all_lines() {
-  return {control::encode(control::FromPeer(control::Ready{"[::1]:40123"})),
-          control::encode(control::FromPeer(some_status())),
-          control::encode(control::FromPeer(control::Notice{"p01 \"lost\"\n\xff"})),
-          control::encode(control::FromPeer(control::Ended{"diverged", false})),
-          control::encode(control::ToPeer(control::Start{"runs/x", {"a:1", "b:2"}})),
-          control::encode(control::ToPeer(control::Stop{"time"})),
-          control::encode(control::ToPeer(control::Slow{4.0})),
-          control::encode(control::ToPeer(control::Drop{0.25})),
-          relay::encode(relay::FromSupervisor(relay::Hello{"n1", 4711})),
-          relay::encode(relay::FromSupervisor(relay::Exit{{"exit code 3", 3, 0}, 1.5, "why"})),
-          relay::encode(relay::FromSupervisor(relay::Cpu{2.5})),
-          relay::encode(relay::ToSupervisor(relay::Signal{9})),
-          relay::encode(relay::ToSupervisor(relay::Verdict{3})),
-          relay::encode(relay::ToSupervisor(relay::StartAgain{})),
-          control::encode(control::ToPeer(control::Hostile{"noise", 0.5, false}))};
+  return {
+      control::encode(control::FromPeer(control::Ready{"[::1]:40123"})),
+      control::encode(control::FromPeer(some_status())),
+      control::encode(control::FromPeer(control::Notice{"p01 \"lost\"\n\xff"})),
+      control::encode(control::FromPeer(control::Ended{"diverged", false})),
+      control::encode(control::ToPeer(control::Start{"runs/x", {"a:1", "b:2"}})),
+      control::encode(control::ToPeer(control::Stop{"time"})),
+      control::encode(control::ToPeer(control::Slow{4.0})),
+      control::encode(control::ToPeer(control::Network{0.25, 0.5, {hearsay::kernels::PeerId(3)}})),
+      relay::encode(relay::FromSupervisor(relay::Hello{"n1", 4711})),
+      relay::encode(relay::FromSupervisor(relay::Exit{{"exit code 3", 3, 0}, 1.5, "why"})),
+      relay::encode(relay::FromSupervisor(relay::Cpu{2.5})),
+      relay::encode(relay::ToSupervisor(relay::Signal{9})),
+      relay::encode(relay::ToSupervisor(relay::Verdict{3})),
+      relay::encode(relay::ToSupervisor(relay::StartAgain{})),
+      control::encode(control::ToPeer(control::Hostile{"noise", 0.5, false}))};
 }
 
 void decode_everywhere(std::string_view text) {
@@ -88,13 +89,17 @@ TEST_CASE("orders come out as they went in, and only possible ones", "[launch]")
   CHECK(start.peers == std::vector<std::string>{"a:1", "b:2"});
   CHECK(std::get<control::Stop>(*control::decode_to_peer(lines[5])).reason == "time");
   CHECK(std::get<control::Slow>(*control::decode_to_peer(lines[6])).factor == 4.0);
-  CHECK(std::get<control::Drop>(*control::decode_to_peer(lines[7])).share == 0.25);
+  CHECK(std::get<control::Network>(*control::decode_to_peer(lines[7])) ==
+        control::Network{0.25, 0.5, {hearsay::kernels::PeerId(3)}});
   const auto hostile = std::get<control::Hostile>(*control::decode_to_peer(lines[14]));
   CHECK((hostile.what == "noise" && hostile.strength == 0.5 && !hostile.begins));
   for (const char* impossible :
-       {R"({"do":"slow","factor":0.5})", R"({"do":"drop","share":1.5})", R"({"do":"slow"})",
-        R"({"do":"drop","share":"x"})", R"({"do":"start","run":1,"peers":[]})",
-        R"({"do":"start","run":"x","peers":[1]})", R"({"do":"dance"})", R"(["do"])", "", "null"}) {
+       {R"({"do":"slow","factor":0.5})", R"({"do":"network","drop":1.5,"corrupt":0,"parted":[]})",
+        R"({"do":"slow"})", R"({"do":"network","drop":"x","corrupt":0,"parted":[]})",
+        R"({"do":"network","drop":0,"corrupt":0,"parted":[-1]})",
+        R"({"do":"network","drop":0,"corrupt":0,"parted":[4294967296]})",
+        R"({"do":"start","run":1,"peers":[]})", R"({"do":"start","run":"x","peers":[1]})",
+        R"({"do":"dance"})", R"(["do"])", "", "null"}) {
     CAPTURE(impossible);
     CHECK_FALSE(control::decode_to_peer(impossible));
   }

@@ -107,7 +107,7 @@ class FakePeer {
       } else if (const auto* slow = std::get_if<control::Slow>(&*order)) {
         factor_ = static_cast<int>(slow->factor);
         say(control::Notice{"p0" + std::to_string(behaviour_.id) + " slower"});
-      } else if (std::holds_alternative<control::Drop>(*order)) {
+      } else if (std::holds_alternative<control::Network>(*order)) {
         say(control::Notice{"p0" + std::to_string(behaviour_.id) + " drops"});
       }
     }

@@ -157,7 +157,7 @@ void PoolWatch::let_begin(Watched& peer) {
   peer.process->send(start);
   if (!std::exchange(peer.waits_for_start, false)) return;
   if (peer.slow_factor > 1.0) peer.process->send(control::Slow{peer.slow_factor});
-  if (drop_share_ > 0.0) peer.process->send(control::Drop{drop_share_});
+  if (faults_.network().any()) peer.process->send(faults_.network());
   for (const control::Hostile& order : peer.hostile) peer.process->send(order);
   if (evaluating_) peer.process->send(control::Evaluate{evaluation_round_});
 }

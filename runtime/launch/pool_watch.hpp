@@ -126,7 +126,6 @@ class PoolWatch {
   bool started_ = false;
   std::ptrdiff_t ended_ = 0;  // peers that said so
   std::string run_;
-  double drop_share_ = 0.0;
 };
 
 }  // namespace hearsay::runtime

@@ -19,11 +19,6 @@ gossip::Time run_clock(double seconds) {
 std::vector<Fault> parse_live_faults(const RunConfig& config) {
   std::vector<Fault> faults = parse_faults(config.chaos, config.peers, config.seed);
   for (const Fault& fault : faults) {
-    if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::corrupt) {
-      throw kernels::UsageError("--chaos: " + fault.text +
-                                ": partition and corrupt work in hearsay "
-                                "sim only");
-    }
     if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
       throw kernels::UsageError("--chaos: " + fault.text + ": a process cannot be made faster");
   }
@@ -32,16 +27,14 @@ std::vector<Fault> parse_live_faults(const RunConfig& config) {
 
 void PoolWatch::carry_out_faults() {
   if (!trained_since_) return;
+  const NetworkFaults before = faults_.network();
   for (const auto& change : faults_.advance(mean_progress(), run_clock(since_start_s())))
     apply(change);
+  if (faults_.network() != before) send_all(faults_.network());
 }
 
 void PoolWatch::apply(const FaultSchedule::Change& change) {
   const Fault& fault = *change.fault;
-  if (fault.kind == Fault::Kind::drop) {
-    drop_share_ = fault.share;
-    send_all(control::Drop{fault.share});
-  }
   for (const kernels::PeerId id : fault.peers) {
     Watched& peer = peers_[id.value];
     if (change.begins && (peer.process->exit() || peer.told_end)) {
@@ -58,6 +51,10 @@ void PoolWatch::apply(const FaultSchedule::Change& change) {
         stalled_[id.value] = change.begins;
         peer.process->signal(change.begins ? SIGSTOP : SIGCONT);
         display_.notice(peer.view.name + (change.begins ? " stalled" : " goes on") + " (" +
+                        fault.text + ")");
+        break;
+      case Fault::Kind::partition:
+        display_.notice(peer.view.name + (change.begins ? " cut off" : " reached again") + " (" +
                         fault.text + ")");
         break;
       case Fault::Kind::attack:

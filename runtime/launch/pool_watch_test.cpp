@@ -179,8 +179,19 @@ TEST_CASE("a fault that comes too late is told", "[launch]") {
 }
 
 TEST_CASE("what only a simulation can do is refused", "[launch]") {
-  CHECK_THROWS_AS(parse_live_faults(config_of(2, {"partition=p01@20%"})),
-                  hearsay::kernels::UsageError);
+  CHECK_THROWS_AS(parse_live_faults(config_of(2, {"slow=p01*0.5"})), hearsay::kernels::UsageError);
+}
+
+TEST_CASE("peers are told how the network is, the same for all, and when it is well again",
+          "[launch]") {
+  Pool pool;
+  PoolWatch watch =
+      pool.watch(config_of(3, {"partition=p01@20%..40%", "corrupt=1%"}), {"steps=100"});
+  REQUIRE_FALSE(watch.gather());
+  watch.watch(pool.run.path());
+  CHECK(pool.display.has("p02 drops"));
+  CHECK(pool.display.has("p01 cut off (partition=p01@20%..40%)"));
+  CHECK(pool.display.has("p01 reached again (partition=p01@20%..40%)"));
 }
 
 TEST_CASE("a peer that cannot start ends the launch with its own words", "[launch]") {

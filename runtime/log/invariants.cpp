@@ -214,16 +214,19 @@ Breaches unexplained_merges(const Events& events) {
   return std::move(found).finish("merge");
 }
 
-Breaches unsent_deltas(const Events& events) {
+Breaches unsent_deltas(const Events& events, const Events& earlier) {
   std::set<Exchange> sent;
   std::set<std::string> lost;
-  for (const LoggedEvent& event : events) {
-    const auto exchange = exchange_of(event);
-    if (event.ev == "delta.sent" && exchange) sent.insert(*exchange);
-    const auto who = text_key(event, "who");
-    if (event.ev == "peer.lost" && who) lost.insert(*who);
-    if (is_resumption(event)) lost.insert(event.peer);  // perhaps with the end of its log
+  for (const Events* log : {&events, &earlier}) {
+    for (const LoggedEvent& event : *log) {
+      const auto exchange = exchange_of(event);
+      if (event.ev == "delta.sent" && exchange) sent.insert(*exchange);
+      const auto who = text_key(event, "who");
+      if (event.ev == "peer.lost" && who) lost.insert(*who);
+      if (is_resumption(event)) lost.insert(event.peer);  // perhaps with the end of its log
+    }
   }
+  for (const LoggedEvent& event : earlier) lost.insert(event.peer);  // it was killed
   Collector found;
   for (const LoggedEvent& event : events) {
     const auto exchange = exchange_of(event);
@@ -284,17 +287,22 @@ Breaches merge_cycles(const Events& events) {
           std::to_string(first->first.mseq)};
 }
 
-Breaches broken_invariants(const Events& events, ClockKind clock) {
+Breaches broken_by_itself(const Events& events) {
   Breaches all;
+  for (const auto check : {missing_merge_keys, broken_line_numbers, decreasing_clocks,
+                           broken_merge_counters, unexplained_merges}) {
+    Breaches more = check(events);
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Breaches broken_invariants(const Events& events, ClockKind clock, const Events& earlier) {
+  Breaches all = broken_by_itself(events);
   const auto add = [&](Breaches more) {
     std::move(more.begin(), more.end(), std::back_inserter(all));
   };
-  add(missing_merge_keys(events));
-  add(broken_line_numbers(events));
-  add(decreasing_clocks(events));
-  add(broken_merge_counters(events));
-  add(unexplained_merges(events));
-  add(unsent_deltas(events));
+  add(unsent_deltas(events, earlier));
   if (clock == ClockKind::virtual_time) add(early_arrivals(events));
   add(merge_cycles(events));
   return all;

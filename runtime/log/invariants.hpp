@@ -30,9 +30,10 @@ Breaches broken_merge_counters(const std::vector<LoggedEvent>& events);
 // A merge.applied has exactly one merge.decided (accept or scale) and one delta.received for its
 // (peer, from, seq).
 Breaches unexplained_merges(const std::vector<LoggedEvent>& events);
-// A delta.received has a delta.sent of (from, seq) to that receiver, or its sender is lost, or was
-// resumed.
-Breaches unsent_deltas(const std::vector<LoggedEvent>& events);
+// A delta.received has a delta.sent of (from, seq) to that receiver, also in a log of an earlier
+// start, or its sender is lost, or was resumed.
+Breaches unsent_deltas(const std::vector<LoggedEvent>& events,
+                       const std::vector<LoggedEvent>& earlier = {});
 // Nothing is received before it was sent. Meaningful on a virtual clock only.
 Breaches early_arrivals(const std::vector<LoggedEvent>& events);
 // Nodes (peer, mseq), edges of local training and of merges: no cycle.
@@ -40,6 +41,9 @@ Breaches merge_cycles(const std::vector<LoggedEvent>& events);
 
 // All of the above, in that order.
 Breaches broken_invariants(const std::vector<LoggedEvent>& events,
-                           ClockKind clock = ClockKind::virtual_time);
+                           ClockKind clock = ClockKind::virtual_time,
+                           const std::vector<LoggedEvent>& earlier = {});
+// Those that one log can break by itself.
+Breaches broken_by_itself(const std::vector<LoggedEvent>& events);
 
 }  // namespace hearsay::runtime

@@ -202,7 +202,8 @@ asio::awaitable<Connection::Status> Connection::read_trailer(const wire::Crc32c&
 
 asio::awaitable<Connection::Status> Connection::write(const wire::Header& header,
                                                       std::span<const std::byte> prefix,
-                                                      std::span<const std::byte> payload) {
+                                                      std::span<const std::byte> payload,
+                                                      std::byte damage) {
   const wire::HeaderBytes head = wire::encode_header(header);
   wire::Crc32c sum;
   sum.add(prefix);
@@ -215,7 +216,7 @@ asio::awaitable<Connection::Status> Connection::write(const wire::Header& header
     payload = payload.subspan(piece.size());
     last = payload.empty();
     sum.add(piece);
-    trailer = sum.value();
+    trailer = sum.value() ^ std::to_integer<std::uint32_t>(damage);
     const auto none = std::span<const std::byte>{};
     std::array<asio::const_buffer, 4> parts;
     std::size_t total = 0;

@@ -83,10 +83,10 @@ class Connection {
   // A part of the body; adds to the sum that read_trailer() compares.
   boost::asio::awaitable<Status> read_body(std::span<std::byte> into, wire::Crc32c& sum);
   boost::asio::awaitable<Status> read_trailer(const wire::Crc32c& sum);
-  // Header, `prefix` (votes or text), payload, trailer.
+  // Header, `prefix` (votes or text), payload, trailer. `damage` is added to the last byte (xor).
   boost::asio::awaitable<Status> write(const wire::Header& header,
                                        std::span<const std::byte> prefix,
-                                       std::span<const std::byte> payload);
+                                       std::span<const std::byte> payload, std::byte damage = {});
 
   // A handshake's message: its body is text, bounded. read_text() comes after read_header().
   boost::asio::awaitable<Status> read_text(const wire::Header& header, std::string& out);

@@ -110,11 +110,14 @@ void Transport::Lane::spawn(Task task) {
   });
 }
 
-void Transport::Lane::post(gossip::Frame frame) {
-  asio::post(io_, [this, frame = std::move(frame)]() mutable { enqueue(std::move(frame)); });
+void Transport::Lane::post(gossip::Frame frame, Delivery delivery) {
+  asio::post(io_, [this, out = Outgoing(std::move(frame), delivery)]() mutable {
+    enqueue(std::move(out));
+  });
 }
 
-void Transport::Lane::enqueue(gossip::Frame frame) {
+void Transport::Lane::enqueue(Outgoing out) {
+  const gossip::Frame& frame = out.frame;
   HS_CHECK(frame.to.value < links_.size() && frame.to != self_.peer);
   Link& link = links_[frame.to.value];
   if (draining_) {
@@ -132,7 +135,7 @@ void Transport::Lane::enqueue(gossip::Frame frame) {
     return;
   }
   if (bounded) ++link.weights_waiting;
-  link.queue.push_back(std::move(frame));
+  link.queue.push_back(std::move(out));
   if (!link.open.empty()) {
     link.open.front()->wake().cancel();
   } else if (!link.dialling) {
@@ -343,7 +346,9 @@ void Transport::start(Hello self, TransportEvents& events, bool greets, Admissio
   lane_->start(std::move(self), events, greets, std::move(admission));
 }
 std::optional<std::string> Transport::displaced() const { return lane_->displaced(); }
-void Transport::send(gossip::Frame frame) { lane_->post(std::move(frame)); }
+void Transport::send(gossip::Frame frame, Delivery delivery) {
+  lane_->post(std::move(frame), delivery);
+}
 bool Transport::drain(std::chrono::nanoseconds at_most) { return lane_->drain(at_most); }
 TransportMeter Transport::meter() const { return lane_->meter(); }
 std::chrono::steady_clock::time_point Transport::moved_at(kernels::PeerId peer) const {

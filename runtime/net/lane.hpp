@@ -33,7 +33,7 @@ class Transport::Lane {
   bool gather(const Gathering& plan);  // join.cpp
   Endpoint announced() const { return announced_; }
   void start(Hello self, TransportEvents& events, bool greets, Admission admission);
-  void post(gossip::Frame frame);
+  void post(gossip::Frame frame, Delivery delivery);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
   using Time = Connection::Clock::time_point;
@@ -44,11 +44,17 @@ class Transport::Lane {
   using ConnectionRef = std::shared_ptr<Connection>;
   using Task = boost::asio::awaitable<void>;
 
+  struct Outgoing {
+    Outgoing(gossip::Frame f, Delivery d) : frame(std::move(f)), delivery(d) {}
+    gossip::Frame frame;
+    Delivery delivery;
+  };
+
   struct Link {
     kernels::PeerId peer;
     Endpoint address;                       // without a host: nobody has said it yet
     std::uint64_t address_incarnation = 0;  // of the start that listens there
-    std::deque<gossip::Frame> queue;
+    std::deque<Outgoing> queue;
     std::size_t weights_waiting = 0;
     std::vector<ConnectionRef> open;  // the first one sends
     ConnectionRef dialled_in;         // of those, the one that the peer has made
@@ -88,7 +94,7 @@ class Transport::Lane {
                                                         const wire::Header& header,
                                                         gossip::Frame& out);
   void spawn(Task task);
-  void enqueue(gossip::Frame frame);
+  void enqueue(Outgoing out);
   std::string note_start(Link& link, const Hello& hello);
   void learn_addresses(Link& link, const Hello& hello, const Connection& connection);
   void learn_address(Link& link, std::uint64_t incarnation, const Endpoint& address);

@@ -224,14 +224,16 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
       co_await connection->wake().async_wait(kToken);
       continue;
     }
-    const gossip::Frame frame = std::move(link.queue.front());
+    const Outgoing out = std::move(link.queue.front());
+    const gossip::Frame& frame = out.frame;
     link.queue.pop_front();
     if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
     const std::vector<std::byte> prefix = wire::encode_prefix(frame);
     const auto values = frame.values ? frame.values->span() : std::span<const float>{};
+    const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
     const Status status =
-        co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values));
+        co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values), damage);
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;

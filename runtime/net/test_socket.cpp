@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -169,6 +170,13 @@ Bytes TestSocket::receive_some(std::size_t bytes, std::chrono::milliseconds at_m
   return got;
 }
 
+Bytes TestSocket::receive_any() {
+  Bytes bytes(65'536);
+  const ssize_t got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  return bytes;
+}
+
 bool TestSocket::ends(std::chrono::milliseconds at_most) {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   std::array<std::byte, 65'536> unused;
@@ -185,6 +193,10 @@ void TestSocket::close() {
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
+
+void TestSocket::finish_sending() { ::shutdown(descriptor_, SHUT_WR); }
+
+void TestSocket::shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
 
 void TestSocket::reset() {
   const linger at_once{1, 0};

@@ -48,10 +48,14 @@ class TestSocket {
   // Whatever comes, until it is that much or the end; less when the time is up.
   Bytes receive_some(std::size_t bytes,
                      std::chrono::milliseconds at_most = std::chrono::seconds(30));
+  // What is there, once there is something; nothing at the end.
+  Bytes receive_any();
   // Reads on until the other side has closed.
   bool ends(std::chrono::milliseconds at_most = std::chrono::seconds(30));
   void close();
-  void reset();  // closes with a reset instead of an end of file
+  void finish_sending();  // the other side reads to the end of the file
+  void shut_down();       // both ways; whoever waits in a call comes back
+  void reset();           // closes with a reset instead of an end of file
 
  private:
   explicit TestSocket(int descriptor) : descriptor_(descriptor) {}

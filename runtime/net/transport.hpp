@@ -74,7 +74,9 @@ class Transport {
   // known to all by that.
   // With an admission it lets others in by hand.
   void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {});
-  void send(gossip::Frame frame);  // any thread; never waits
+  // Any thread; never waits. A corrupted frame goes out with one wrong byte, for tests of others.
+  enum class Delivery : bool { whole, corrupted };
+  void send(gossip::Frame frame, Delivery delivery = Delivery::whole);
   // Sends what waits, says goodbye, and lets the others take it; at most that long. Then all is
   // closed. False when something was left unsent.
   bool drain(std::chrono::nanoseconds at_most);

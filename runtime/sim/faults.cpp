@@ -231,6 +231,14 @@ std::vector<gossip::Time> FaultSchedule::wake_up_times() const {
   return times;
 }
 
+NetworkFaults FaultSchedule::network() const {
+  NetworkFaults now{std::min(1.0, drop_share_), std::min(1.0, corrupt_share_), {}};
+  for (std::uint32_t peer = 0; peer < cut_.size(); ++peer) {
+    if (cut_[peer] > 0) now.parted.emplace_back(peer);
+  }
+  return now;
+}
+
 bool FaultSchedule::loses(PeerId from, PeerId to) {
   if (parted(from, to)) return true;
   return drop_share_ > 0.0 && rng_.uniform() < drop_share_;

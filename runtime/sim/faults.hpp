@@ -22,6 +22,7 @@
 
 #include "gossip/protocol.hpp"
 #include "kernels/core/rng.hpp"
+#include "runtime/net/network_faults.hpp"
 #include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
@@ -64,6 +65,7 @@ class FaultSchedule {
   bool parted(kernels::PeerId a, kernels::PeerId b) const {
     return cut_[a.value] > 0 || cut_[b.value] > 0;
   }
+  NetworkFaults network() const;  // as it is now, for peers that carry it out themselves
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   bool corrupts();                                       // draws for `corrupt`
   std::vector<std::string> never_fired() const;

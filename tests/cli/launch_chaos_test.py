@@ -107,6 +107,31 @@ class OtherFaultTest(pools.PoolTest):
                          and begin + 0.3 < event["t_ns"] * 1e-9 < begin + gap - 0.3]
             self.assertGreater(len(meanwhile), 3)
 
+    def test_a_peer_that_is_cut_off_trains_alone_and_comes_back(self):
+        out = self.launch("-n", "3", *pools.ENDLESS, "--time", "9s", "--run", "run", "--chaos",
+                          "partition=p02@1s..5s")
+        result = self.result_of("run")
+        self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
+        text = out.stderr.decode()
+        self.assertLess(text.index("p02 cut off"), text.index("p02 reached again"))
+        log = self.log_of(2)
+        merges = [event["t_ns"] * 1e-9 for event in log if event["ev"] == "merge.applied"]
+        gap, begin = max((after - before, before) for before, after in zip(merges, merges[1:]))
+        self.assertGreater(gap, 3.5)
+        blocks = [event["t_ns"] * 1e-9 for event in log if event["ev"] == "block.finished"]
+        self.assertTrue(any(begin + 1 < at < begin + 3 for at in blocks), "it trained meanwhile")
+
+    def test_broken_frames_cost_connections_and_nothing_else(self):
+        self.launch("-n", "3", *pools.ENDLESS, "--merge-every", "1", "--time", "4s", "--quiet",
+                    "--run", "run", "--chaos", "corrupt=2%")
+        result = self.result_of("run")
+        self.assertEqual((result["verdict"], result["peers_lost"]), ("ok", 0))
+        faults = [event for peer in range(3) for event in self.log_of(peer)
+                  if event["ev"] == "fault.seen"]
+        broken = [event for event in faults if "checksum is wrong" in event["detail"]]
+        self.assertGreater(len(broken), 0)
+        self.assertGreater(result["merges_applied"], 10)
+
     def test_a_stall_that_is_given_in_shares_of_the_budget_ends_too(self):
         self.launch(*POOL, "--quiet", "--chaos", "stall=p02@20%..50%")
         self.assertEqual({peer["reason"] for peer in self.result_of("run")["per_peer"]},

@@ -26,6 +26,7 @@ class Message:
     def __init__(self, header):
         self.kind, = struct.unpack_from("<B", header, 3)
         self.sender, = struct.unpack_from("<I", header, 8)
+        self.seq, = struct.unpack_from("<Q", header, 16)
         self.payload_bytes, = struct.unpack_from("<Q", header, 48)
         self.size = HEADER_BYTES + body_bytes(header)
         self.passed = 0

@@ -60,17 +60,9 @@ def death_in_mid_frame(trial, options):
     """A1: the sender is killed with 40 % of its weights on the way."""
     many = begin(trial, 5, "--epochs", "1000000", "--time", "3600s", "--schedule", "constant", name="death")
     many.start().wait_training()
-    many.relay.tell(do="kill-after", kinds=["request"], share=0.4, how="stall")
-    cut = trial.wait_until(lambda: [entry for entry in many.relay.log()
-                                    if entry[1] == "ended in mid-message"], "a request cut off", 20)
-    one, other = cut[0][2:]
-    # The rule does not tell which of the two sent: who has asked and waits is the one.
-    last = {rank: [event for event in many.events(rank, "delta.sent", "merge.applied")][-1]
-            for rank in (one, other)}
-    sender = next(rank for rank in (one, other) if last[rank]["ev"] == "delta.sent")
-    partner = other if sender == one else one
+    rule = many.relay.tell(do="kill-after", kinds=["request"], share=0.4, how="stall")
+    sender, partner, seq = trial.wait_until(lambda: rule.cut, "a request cut off", 20)
     clock = many.now_ns(partner)
-    seq = last[sender]["seq"]
     many.kill(sender)
     many.relay.tell(do="end", name="kill-after")
 

@@ -305,6 +305,7 @@ class Relay:
         if message is not None:
             message.passed += len(piece)
         if ending is not None:
+            ending.cut = (way.sender, way.receiver, message.seq)
             await self._end_in_mid_message(ending, connection)
 
     async def _end_in_mid_message(self, rule, connection):

@@ -29,6 +29,7 @@ class Rule:
         self.words = words
         self.name = words.get("name", self.kind)
         self.hits = 0
+        self.cut = None  # sender, receiver and sequence number of the last message ended in its middle
         self.left = words.get("times", 1 if self.kind == "kill-after" else None)
         self.since = time.monotonic()
         self._free_at = {}

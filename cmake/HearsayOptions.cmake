@@ -8,7 +8,9 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
 
 find_program(HEARSAY_CCACHE ccache)
 if(HEARSAY_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${HEARSAY_CCACHE}")
+  # So that it keeps what was compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "${HEARSAY_CCACHE}")
 endif()
 
 add_library(hearsay_options INTERFACE)
@@ -17,7 +19,7 @@ target_include_directories(hearsay_options INTERFACE "${CMAKE_SOURCE_DIR}")
 # g++ 12 warns of uninitialised members of variant alternatives that are not there (a known false alarm): off.
 target_compile_options(hearsay_options INTERFACE -Wall -Wextra $<$<COMPILE_LANGUAGE:CXX>:-Wpedantic> -Wshadow -Wconversion
   -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> -ffp-contract=off)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<AND:$<BOOL:${HEARSAY_PCH}>,$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:-fpch-preprocess> -ffp-contract=off)
 if(HEARSAY_SANITIZE)
   # Asio's fences are ones that ThreadSanitizer does not model; it has no false alarms from them.
   target_compile_options(hearsay_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

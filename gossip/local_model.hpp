@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/ops/merge_ops.hpp"
@@ -52,6 +53,9 @@ class LocalModel {
   // ||.
   virtual void begin_block() = 0;
   virtual double block_displacement() = 0;
+
+  // Of the weights, for the log; empty where nobody keeps them (costs one pass).
+  virtual std::string digest() { return {}; }
 
   // The gradient of the last TrainGradient step, for baselines that reduce gradients.
   virtual std::span<float> gradient() = 0;

@@ -174,7 +174,9 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   Event applied("merge.applied");
   applied.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
   if (decision.verdict == merge::Verdict::hold) applied.add("models", integer(models));
-  turn.record(std::move(applied.add("mseq", integer(peer.counters.merges_applied))));
+  applied.add("mseq", integer(peer.counters.merges_applied));
+  if (std::string after = turn.model.digest(); !after.empty()) applied.add("after", after);
+  turn.record(std::move(applied));
   observe_convergence(evidence, peer, turn);
   return decision;
 }

@@ -25,6 +25,7 @@ class DigestBuilder {
  public:
   void add(std::span<const float> weights);
   Digest finish() const;
+  const std::vector<std::uint64_t>& tiles() const noexcept { return tiles_; }
 
  private:
   std::vector<std::uint64_t> tiles_;

@@ -103,6 +103,12 @@ Spec read_eval_every(const std::string& flag, const std::string& text) {
   return spec;
 }
 
+std::string read_digests(const std::string& flag, const std::string& text) {
+  if (text != "auto" && text != "on" && text != kOff)
+    throw_unknown(flag, text, {"auto", "on", std::string(kOff)});
+  return text;
+}
+
 Spec read_end_game(const std::string& flag, const std::string& text) {
   Spec spec = parse_spec(flag, text);
   if (spec.name != kOff && spec.name != "rounds") {
@@ -285,6 +291,7 @@ RunConfig typed_config(const Settings& settings) {
   if (config.resume && config.run_dir.empty())
     reader.complain("resume", "--resume: say which run with --run DIR");
   config.checkpoint_every_s = reader.read("checkpoint-every", read_time);
+  config.log_digests = reader.read("log-digests", read_digests);
   if (settings.text("metrics") != kOff) config.metrics = settings.text("metrics");
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");

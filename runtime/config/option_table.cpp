@@ -329,6 +329,16 @@ constexpr std::array kOptions{
            .detail = "The last two are kept, and one an hour. A stop by signal writes one as well.",
            .group = "run",
            .in_short_help = false},
+    Option{.name = "log-digests",
+           .default_text = "auto",
+           .kind = ValueKind::text,
+           .placeholder = "MODE",
+           .help = "digests of the weights after merges: on, off",
+           .detail =
+               "With them hearsay replay names the merge and the tensors that differ. auto: in "
+               "live pools, as long as they cost less than 1 % of the time; on: at every merge.",
+           .group = "run",
+           .in_short_help = false},
     Option{.name = "metrics",
            .default_text = "off",
            .kind = ValueKind::text,

@@ -51,6 +51,7 @@ struct RunConfig {
   std::uint32_t restarts = 0;          // of each peer
   bool resume = false;
   std::optional<double> checkpoint_every_s;  // wall-clock seconds; none: at the end only
+  std::string log_digests = "auto";          // auto, on, off
   std::optional<std::string> metrics;        // HOST:PORT to serve them on
   bool json = false, quiet = false, dry_run = false;
 };

@@ -6,7 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/core/digest.hpp"
+
 namespace hearsay::runtime {
+namespace {
+
+constexpr int kMostDigestShare = 100;  // one part in so many
+
+}  // namespace
 
 HostModel::HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks)
     : trainer_(trainer), pool_(pool), worker_(worker), track_blocks_(track_blocks) {}
@@ -49,6 +56,22 @@ merge::SnapshotRef HostModel::crowd_center(const merge::CrowdRule& rule,
   const auto center = pool_.blank(trainer_.weights().size());
   merge::crowd_center(rule, trainer_.weights(), models, center->values.span());
   return center;
+}
+
+std::string HostModel::digest() {
+  using Clock = std::chrono::steady_clock;
+  if (digests_ == DigestMode::off) return {};
+  const Clock::time_point begin = Clock::now();
+  if (digests_since_ == Clock::time_point{}) digests_since_ = begin;
+  if (digests_ == DigestMode::automatic &&
+      kMostDigestShare * digests_took_ > begin - digests_since_)
+    return {};
+  kernels::DigestBuilder builder;
+  builder.add(trainer_.weights());
+  tiles_ = builder.tiles();
+  std::string text = builder.finish().hex();
+  digests_took_ += Clock::now() - begin;
+  return text;
 }
 
 void HostModel::begin_block() {

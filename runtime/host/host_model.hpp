@@ -4,11 +4,23 @@
 // be told from what came in.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "gossip/local_model.hpp"
 #include "runtime/host/snapshot_pool.hpp"
 #include "runtime/train/trainer.hpp"
 
 namespace hearsay::runtime {
+
+enum class DigestMode : std::uint8_t { off, automatic, on };
+// --log-digests: what `auto` means depends on the host.
+inline DigestMode digest_mode(std::string_view text, DigestMode automatic) {
+  return text == "on" ? DigestMode::on : text == "off" ? DigestMode::off : automatic;
+}
 
 class HostModel final : public gossip::LocalModel {
  public:
@@ -30,6 +42,12 @@ class HostModel final : public gossip::LocalModel {
   std::span<float> gradient() override { return trainer_.gradient(); }
   merge::SnapshotRef copy(std::span<const float> values) override { return pool_.copy(values); }
 
+  // `automatic`: while digests cost less than a hundredth of the time since the first one was asked
+  // for.
+  void keep_digests(DigestMode mode) { digests_ = mode; }
+  std::string digest() override;
+  const std::vector<std::uint64_t>& last_tiles() const noexcept { return tiles_; }
+
   void state(gossip::Archive& archive) { archive.array("mark", mark_); }  // beyond the trainer's
 
  private:
@@ -37,6 +55,10 @@ class HostModel final : public gossip::LocalModel {
   SnapshotPool& pool_;
   std::size_t worker_;
   bool track_blocks_;
+  DigestMode digests_ = DigestMode::off;
+  std::vector<std::uint64_t> tiles_;  // of the last digest
+  std::chrono::steady_clock::time_point digests_since_{};
+  std::chrono::nanoseconds digests_took_{0};
   kernels::Buffer<float> mark_;  // empty before the first block
 };
 

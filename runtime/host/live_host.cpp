@@ -26,7 +26,7 @@ constexpr double kLossSmoothing = 0.05;  // as in the simulation
 
 }  // namespace
 
-LiveHost::LiveHost(LiveOptions options, Trainer& trainer, gossip::LocalModel& model,
+LiveHost::LiveHost(LiveOptions options, Trainer& trainer, HostModel& model,
                    gossip::Protocol& protocol, Transport& transport, Arrivals& arrivals,
                    EventSink& events, LiveHooks hooks)
     : options_(options),
@@ -76,6 +76,7 @@ LiveOutcome LiveHost::so_far() const {
 void LiveHost::turn(const gossip::Input& input) {
   if (done_) return;
   now_ = clock();
+  if (hooks_.journal != nullptr) hooks_.journal->turn(input, now_);
   gossip::Actions actions;
   protocol_.on(input, now_, model_, actions);
   for (gossip::Action& action : actions) carry_out(action);
@@ -94,6 +95,7 @@ void LiveHost::carry_out(gossip::Action& action) {
     alarms_.push({timer->at, timer->id, timer->quiet_with, timer->patience});
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(line->event);
+    journal_merge(line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
     const auto weights = trainer_.weights();
     outcome_.before_end_game.assign(weights.begin(), weights.end());
@@ -110,6 +112,8 @@ void LiveHost::send(gossip::Frame frame) {
   if (network.drop > 0.0 && drops_.uniform() < network.drop) return;
   const bool corrupt = network.corrupt > 0.0 && drops_.uniform() < network.corrupt;
   tamper_.apply(frame, model_);
+  // Whoever gets these weights can only be replayed if what led to them is known.
+  if (frame.values && hooks_.journal != nullptr) hooks_.journal->flush();
   transport_.send(std::move(frame),
                   corrupt ? Transport::Delivery::corrupted : Transport::Delivery::whole);
 }
@@ -122,6 +126,7 @@ void LiveHost::train_step() {
   const gossip::StepReport report =
       step == Step::train ? trainer_.train(0) : trainer_.train_gradient(0);
   const Time took = clock() - begin;
+  if (hooks_.journal != nullptr) hooks_.journal->trained();
   outcome_.train_s += std::chrono::duration<double>(took).count();
   if (orders_.slow_factor > 1.0) std::this_thread::sleep_for((orders_.slow_factor - 1.0) * took);
   status_.step_seconds.add(std::chrono::duration<double>(clock() - begin).count());
@@ -198,7 +203,23 @@ void LiveHost::look_outside() {
                                    : PeerStatus::State::waiting);
 }
 
+void LiveHost::state(gossip::Archive& a) {
+  JournalMark mark{options_.incarnation, hooks_.journal != nullptr ? hooks_.journal->entries() : 0};
+  a("evaluations", evaluations_)("loss", status_.loss)("drops", drops_)("journal", mark);
+}
+
+// Tile by tile, so that a replay can say where weights differ.
+void LiveHost::journal_merge(const gossip::Event& event) {
+  if (hooks_.journal == nullptr || event.name != "merge.applied") return;
+  const auto* mseq = field_of(event, "mseq");
+  if (mseq == nullptr || field_of(event, "after") == nullptr) return;
+  hooks_.journal->digests(static_cast<std::uint64_t>(std::get<std::int64_t>(*mseq)),
+                          model_.last_tiles());
+}
+
 void LiveHost::obey(const HostileOrder& order) {
+  if (hooks_.journal != nullptr)
+    hooks_.journal->hostile({order.what, order.strength, order.begins});
   if (const auto attack = find_attack(order.what)) {
     if (!order.begins) return tamper_.end();
     return tamper_.begin(*attack, order.strength, model_.snapshot());

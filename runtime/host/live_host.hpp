@@ -16,7 +16,10 @@
 #include "kernels/core/rng.hpp"
 #include "runtime/host/arrivals.hpp"
 #include "runtime/host/evaluation_plan.hpp"
+#include "runtime/host/host_model.hpp"
+#include "runtime/host/journal_head.hpp"
 #include "runtime/launch/peer_status.hpp"
+#include "runtime/log/input_journal.hpp"
 #include "runtime/net/network_faults.hpp"
 #include "runtime/net/transport.hpp"
 #include "runtime/seams/event_sink.hpp"
@@ -33,6 +36,7 @@ struct LiveOptions {
   double eval_every_epochs = 0.0;  // of its own epochs; 0 = never on the way
   std::size_t eval_examples = 0;   // 0 = the whole test set
   gossip::Time begin_at{0};        // where the run clock goes on, of a run that is resumed
+  std::uint64_t incarnation = 0;
 };
 
 struct HostileOrder {  // for tests of the others: an attack (sim/tamper.hpp), label-flip or poison
@@ -59,6 +63,7 @@ struct LiveHooks {
   std::function<void(const PeerStatus&)> status;   // at most four times a second
   std::function<void(const std::string&)> notice;  // one line per change of state, for people
   std::function<std::optional<std::string>()> log_failure;  // may be null
+  InputJournal* journal = nullptr;                          // may be null
   // Between two mini-batches, after every poll: the moment for a checkpoint.
   std::function<void(LiveHost&, const LiveOrders&)> boundary;
 };
@@ -72,18 +77,15 @@ struct LiveOutcome {
 
 class LiveHost {
  public:
-  LiveHost(LiveOptions options, Trainer& trainer, gossip::LocalModel& model,
-           gossip::Protocol& protocol, Transport& transport, Arrivals& arrivals, EventSink& events,
-           LiveHooks hooks);
+  LiveHost(LiveOptions options, Trainer& trainer, HostModel& model, gossip::Protocol& protocol,
+           Transport& transport, Arrivals& arrivals, EventSink& events, LiveHooks hooks);
   LiveOutcome run();  // until the protocol has finished, or a stop was not obeyed in time
 
   // For hooks.boundary.
   void record_now(const gossip::Event& event);  // nothing once it is done: peer.left comes last
   LiveOutcome so_far() const;
   // What is its own of a checkpoint; to load, before run().
-  void state(gossip::Archive& a) {
-    a("evaluations", evaluations_)("loss", status_.loss)("drops", drops_);
-  }
+  void state(gossip::Archive& a);
 
  private:
   struct Alarm {
@@ -97,6 +99,7 @@ class LiveHost {
   gossip::Time clock() const;
   void turn(const gossip::Input& input);
   void carry_out(gossip::Action& action);
+  void journal_merge(const gossip::Event& event);
   void send(gossip::Frame frame);
   void train_step();
   void take_arrivals(std::chrono::nanoseconds at_most);
@@ -114,7 +117,7 @@ class LiveHost {
 
   LiveOptions options_;
   Trainer& trainer_;
-  gossip::LocalModel& model_;
+  HostModel& model_;
   gossip::Protocol& protocol_;
   Transport& transport_;
   Arrivals& arrivals_;

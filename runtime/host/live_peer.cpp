@@ -11,6 +11,7 @@
 
 #include "gossip/limits.hpp"
 #include "kernels/core/errc.hpp"
+#include "kernels/ops/gemm.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/host/peer_keeper.hpp"
@@ -132,6 +133,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   PeerPlace place = given;
   if (resumes_ && !from_) place.late = true;
   run.prepare_peer_dir(name);
+  place_ = place;
   work_.take(place);
   if (from_) earlier_ = take_up(*from_, config_, work_);
   write_endpoint(run, name, endpoint_here(announced(), place.incarnation, place.session));
@@ -168,8 +170,12 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
   };
   LogLane log(writer);
   LiveHooks hooks = hooks_of(outside);
+  InputJournal journal(journal_path(run, gossip::peer_name(self_), place_.incarnation),
+                       journal_head(run, version).json());
+  hooks.journal = &journal;
   hooks.log_failure = [&] { return log.failure(); };
   const auto checkpoint = [&](LiveHost& host) {
+    journal.flush();  // what the checkpoint goes on from
     LiveOutcome so_far = host.so_far();
     so_far.alive = true;
     so_far.reason = "checkpoint";
@@ -183,7 +189,8 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
     const bool asked = outside.checkpoint_asked && outside.checkpoint_asked();
     keeper.at_boundary(host, work_.counters().steps, asked, orders.stop.has_value());
   };
-  LiveHost host(live_options(), work_.trainer(), work_.model(), work_.protocol(), *transport_,
+  work_.host_model().keep_digests(digest_mode(config_.log_digests, DigestMode::automatic));
+  LiveHost host(live_options(), work_.trainer(), work_.host_model(), work_.protocol(), *transport_,
                 arrivals_, log, std::move(hooks));
   if (from_) take_up_host(*from_, host);
   from_.reset();
@@ -205,6 +212,26 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
   return result;
 }
 
+JournalHead LivePeer::journal_head(const RunDir& run, const std::string& version) const {
+  JournalHead head;
+  head.run = run.name();
+  head.peer = gossip::peer_name(self_);
+  head.git = version;
+  head.blas = kernels::blas_description();
+  head.incarnation = place_.incarnation;
+  head.late = place_.late;
+  head.at_start = place_.at_start;
+  head.config = computed_config(config_);
+  if (!from_) return head;
+  try {
+    gossip::Archive host(from_->state.at("host"), {});
+    host("journal", head.resumes.emplace());
+  } catch (const std::exception&) {
+    head.resumes.emplace();  // an earlier hearsay's: no journal reaches it, and the replay says so
+  }
+  return head;
+}
+
 LiveOptions LivePeer::live_options() const {
   LiveOptions options;
   options.self = self_;
@@ -213,6 +240,7 @@ LiveOptions LivePeer::live_options() const {
   options.eval_every_epochs = parse_number("--eval-every", config_.eval_every.name);
   options.eval_examples = parse_count("--eval-every", config_.eval_every.arg("n").value_or("0"));
   options.begin_at = begin_at_;
+  options.incarnation = place_.incarnation;
   return options;
 }
 

@@ -68,6 +68,7 @@ class LivePeer {
                                         const gossip::Event& header);
   PeerResult train(EventWriter& writer, const RunDir& run, const std::string& version,
                    const Outside& outside);
+  JournalHead journal_head(const RunDir& run, const std::string& version) const;
   LiveOptions live_options() const;
   LiveHooks hooks_of(const Outside& outside);
   PeerResult result_of(const LiveOutcome& outcome) const;
@@ -79,6 +80,7 @@ class LivePeer {
   std::unique_ptr<Transport> transport_;
   bool resumes_ = false;
   std::optional<LoadedCheckpoint> from_;  // until it is taken up
+  PeerPlace place_;                       // as taken
   PeerSpent earlier_;                     // in the sessions before
   gossip::Time begin_at_{0};              // of the run clock
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/peer_checkpoint.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -126,6 +127,31 @@ Checkpoint peer_checkpoint(const RunDir& run, const RunConfig& config, const std
   }
   made.state = archive.json();
   return made;
+}
+
+LoadedCheckpoint state_in_memory(const RunConfig& config, PeerWork& work) {
+  Archive archive;
+  ShardMark shard = shard_mark(config, work);
+  PeerSpent spent;
+  archive("shard", shard)("spent", spent);
+  take_parts(archive, work);
+  const Archive::Arrays arrays = archive.arrays();
+  LoadedCheckpoint kept;
+  kept.path = "memory";
+  kept.state = archive.json();
+  TensorPart model, optimizer, others = arrays_part(arrays);
+  append_trainer(work.trainer(), work.layout(), "", model, optimizer);
+  const auto keep = [&](const char* name, const TensorPart& part) {
+    TensorFile& file = kept.tensors[name];
+    file.layout = part.layout;
+    file.values = kernels::Buffer<float>(part.layout.size());
+    float* out = file.values.data();
+    for (const auto piece : part.pieces) out = std::copy(piece.begin(), piece.end(), out);
+  };
+  keep(kModelFile, model);
+  keep(kOptimizerFile, optimizer);
+  keep(kArraysFile, others);
+  return kept;
 }
 
 std::optional<LoadedCheckpoint> newest_peer_checkpoint(

@@ -38,6 +38,9 @@ Checkpoint peer_checkpoint(const RunDir& run, const RunConfig& config, const std
                            const PeerResult& so_far, PeerWork& work, LiveHost& host,
                            std::span<const float> before_end_game);
 
+// The same, as read back, kept in memory: what take_up() goes on from.
+LoadedCheckpoint state_in_memory(const RunConfig& config, PeerWork& work);
+
 // The newest good one of the peer. Nothing when it has none; throws DamagedFile when all are
 // damaged. `damaged` hears of those that are.
 std::optional<LoadedCheckpoint> newest_peer_checkpoint(

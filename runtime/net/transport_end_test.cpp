@@ -82,7 +82,11 @@ TEST_CASE("two that drain at once both end cleanly") {
     CHECK(pool[0]->transport.drain(kPatience));
     thread.join();
     CHECK(other);
-    CHECK((pool[0]->seen.downs().empty() && pool[1]->seen.downs().empty()));
+    // Where both have dialled, one of the two connections may still have been in its handshake.
+    for (const auto& peer : pool) {
+      for (const std::string& down : peer->seen.downs())
+        CHECK(down.find("one of two connections: ") != std::string::npos);
+    }
   }
 }
 

@@ -78,6 +78,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     peer.trainer = std::make_unique<NnTrainer>(
         *context_, make_shard(dataset.train, partition_, i, config.seed), options);
     peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
+    peer.model->keep_digests(digest_mode(config.log_digests, DigestMode::off));
     peer.protocol = build_protocol(config, plan_, PeerId(i), peer.trainer->steps_per_epoch());
     peers_.push_back(std::move(peer));
   }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/journal_head.hpp"
+
+#include <functional>
+#include <utility>
+
+#include "kernels/core/errc.hpp"
+#include "runtime/config/spec.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+// One entry an option: how its text is told and read.
+struct Computed {
+  const char* name;
+  std::function<std::string(const RunConfig&)> tell;
+  std::function<void(RunConfig&, const std::string&)> read;
+};
+
+Computed of_spec(const char* name, Spec RunConfig::*field) {
+  return {name, [field](const RunConfig& c) { return (c.*field).text; },
+          [name, field](RunConfig& c, const std::string& text) {
+            c.*field = parse_spec("--" + std::string(name), text);
+          }};
+}
+
+Computed of_text(const char* name, std::string RunConfig::*field) {
+  return {name, [field](const RunConfig& c) { return c.*field; },
+          [field](RunConfig& c, const std::string& text) { c.*field = text; }};
+}
+
+template <typename Number>
+Computed of_count(const char* name, Number RunConfig::*field) {
+  return {name, [field](const RunConfig& c) { return std::to_string(c.*field); },
+          [name, field](RunConfig& c, const std::string& text) {
+            c.*field = static_cast<Number>(parse_count("--" + std::string(name), text));
+          }};
+}
+
+Computed of_flag(const char* name, bool RunConfig::*field) {
+  return {name, [field](const RunConfig& c) { return std::string(c.*field ? "true" : "false"); },
+          [field](RunConfig& c, const std::string& text) { c.*field = text == "true"; }};
+}
+
+const std::vector<Computed>& table() {
+  static const std::vector<Computed> computed{
+      of_count("peers", &RunConfig::peers),
+      of_text("data", &RunConfig::data),
+      of_text("split", &RunConfig::split),
+      of_spec("model", &RunConfig::model),
+      of_count("epochs", &RunConfig::epochs),
+      of_flag("until-converged", &RunConfig::until_converged),
+      of_spec("optimizer", &RunConfig::optimizer),
+      of_spec("schedule", &RunConfig::schedule),
+      of_count("batch", &RunConfig::batch),
+      of_spec("merge-every", &RunConfig::merge_every),
+      of_spec("protocol", &RunConfig::protocol),
+      of_spec("topology", &RunConfig::topology),
+      of_spec("merge", &RunConfig::merge),
+      of_flag("wait", &RunConfig::wait),
+      of_spec("end-game", &RunConfig::end_game),
+      of_count("seed", &RunConfig::seed)};
+  return computed;
+}
+
+struct HeadState {
+  JournalHead& head;
+  void state(gossip::Archive& a) {
+    std::vector<std::uint8_t> present(head.at_start.begin(), head.at_start.end());
+    a("run", head.run)("peer", head.peer)("git", head.git)("blas", head.blas);
+    a("incarnation", head.incarnation)("late", head.late)("at_start", present);
+    head.at_start.assign(present.begin(), present.end());
+    a("resumes", head.resumes)("config", head.config);
+  }
+};
+
+}  // namespace
+
+Texts computed_config(const RunConfig& config) {
+  Texts texts;
+  for (const Computed& each : table()) texts[each.name] = each.tell(config);
+  return texts;
+}
+
+void apply_computed_config(const Texts& texts, RunConfig& config) {
+  for (const Computed& each : table()) {
+    const auto found = texts.find(each.name);
+    if (found == texts.end())
+      throw kernels::UsageError("the journal does not say --" + std::string(each.name));
+    each.read(config, found->second);
+  }
+}
+
+nlohmann::ordered_json JournalHead::json() const {
+  JournalHead copy = *this;
+  gossip::Archive archive;
+  HeadState state{copy};
+  archive("head", state);
+  return archive.json().at("head");
+}
+
+JournalHead JournalHead::from_json(const std::string& path, const nlohmann::ordered_json& json) {
+  JournalHead head;
+  try {
+    gossip::Archive archive(nlohmann::ordered_json{{"head", json}}, {});
+    HeadState state{head};
+    archive("head", state);
+  } catch (const gossip::ArchiveFault& fault) {
+    throw kernels::UsageError("journal " + path + ": " + fault.what());
+  }
+  return head;
+}
+
+PeerPlace JournalHead::place() const {
+  PeerPlace place;
+  place.incarnation = incarnation;
+  place.late = late;
+  place.at_start = at_start;
+  return place;
+}
+
+std::string journal_path(const RunDir& run, std::string_view peer, std::uint64_t incarnation) {
+  return run.peer_dir(peer) + "/inputs." + std::to_string(incarnation) + ".bin";
+}
+
+}  // namespace hearsay::runtime

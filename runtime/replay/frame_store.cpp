@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/replay/frame_store.hpp"
+
+#include "gossip/event.hpp"
+
+namespace hearsay::runtime {
+
+FrameKey key_of(const gossip::Frame& frame) {
+  return {frame.from.value, frame.to.value, frame.kind, frame.seq, frame.slice};
+}
+
+std::string text_of(const FrameKey& key) {
+  return "weights " + std::to_string(key.seq) + " of " +
+         gossip::peer_name(kernels::PeerId(key.from));
+}
+
+void FrameStore::put(const gossip::Frame& frame) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = expected_.find(key_of(frame));
+    if (found == expected_.end()) return;
+    found->second = frame.values;
+    awaited_.erase(found->first);
+  }
+  changed_.notify_all();
+}
+
+merge::SnapshotRef FrameStore::take(const FrameKey& key) {
+  std::unique_lock lock(mutex_);
+  const auto found = expected_.find(key);
+  if (found == expected_.end()) return nullptr;  // told twice
+  if (!found->second && !ended_.contains(key.from) && !stuck_) {
+    turnstile_.leave();
+    awaited_.insert(key);
+    look_whether_stuck();
+    changed_.wait(lock, [&] { return found->second || stuck_ || ended_.contains(key.from); });
+    awaited_.erase(key);
+    lock.unlock();
+    turnstile_.enter();
+    lock.lock();
+  }
+  const merge::SnapshotRef values = found->second;
+  expected_.erase(found);
+  return values;
+}
+
+void FrameStore::end(std::uint32_t peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_.insert(peer);
+    --running_;
+    std::erase_if(awaited_, [&](const FrameKey& key) { return key.from == peer; });
+    look_whether_stuck();
+  }
+  changed_.notify_all();
+}
+
+void FrameStore::look_whether_stuck() {
+  if (running_ == 0 || awaited_.size() < running_) return;
+  stuck_ = true;
+  changed_.notify_all();
+}
+
+void FrameStore::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stuck_ = true;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace hearsay::runtime

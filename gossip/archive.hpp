@@ -92,6 +92,9 @@ class Archive {
   }
 
  private:
+  // About a year: sums and small multiples of run-clock times that were loaded do not overflow.
+  static constexpr std::int64_t kMostTime_ns = std::int64_t{1} << 55;
+
   Archive(Archive& parent, Json& node, const std::string& key)
       : loading_(parent.loading_),
         arrays_(parent.arrays_),
@@ -183,6 +186,7 @@ class Archive {
   void load_other(Json& in, std::chrono::nanoseconds& time, const std::string& key) {
     std::int64_t count = 0;
     load(in, count, key);
+    if (count < -kMostTime_ns || count > kMostTime_ns) fail(key, "is out of range");
     time = std::chrono::nanoseconds(count);
   }
 
@@ -210,7 +214,8 @@ class Archive {
   void load_other(Json& in, std::optional<T>& value, const std::string& key) {
     value.reset();
     if (in.is_null()) return;
-    load(in, value.emplace(), key);
+    value = T{};
+    load(in, *value, key);
   }
 
   template <typename A, typename B>

@@ -151,6 +151,7 @@ PeerSpent take_up(LoadedCheckpoint& from, const RunConfig& config, PeerWork& wor
     marks("shard", then)("spent", spent);
     if (then != now) divide_anew(from.state, then, now, work);
     Archive archive(from.state, take_arrays(from));
+    archive.of_model(work.layout().size());
     if (then == now) {
       take_parts(archive, work);
     } else {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/log/json_nesting.hpp"
 #include "runtime/log/posix_file.hpp"
 
 namespace hearsay::runtime {
@@ -31,8 +32,9 @@ constexpr auto kWaitForResult = 10s;  // from the end of the last peer
 Json read_json(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  const Json json = Json::parse(text, nullptr, false);
-  return json.is_object() ? json : Json();
+  if (nests_too_deeply(text)) return Json();
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? std::move(json) : Json();
 }
 
 // `runs/latest` is what it points to now, so that the next run does not change what is shown.
@@ -167,8 +169,7 @@ void RunFolder::end_the_vanished(const std::map<std::string, int>& before) {
   for (const auto& [peer, pid] : before) {
     const auto same = still.find(peer);
     if (same != still.end() && same->second == pid && is_gone(pid))
-      const auto alive = each.find("alive");
-    track_->end_peer(peer, false, "its process is gone");
+      track_->end_peer(peer, false, "its process is gone");
   }
 }
 
@@ -210,6 +211,7 @@ void RunFolder::read_result() {
     for (const Json& each : *per_peer) {
       if (!each.is_object()) continue;
       const std::string peer = word(each, "peer");
+      const auto alive = each.find("alive");
       track_->end_peer(peer, alive != each.end() && *alive == true, word(each, "reason"));
       for (PeerView& view : pool_.snapshot.peers) {
         if (view.name == peer) take_result(each, view.status);

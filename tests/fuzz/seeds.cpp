@@ -229,6 +229,10 @@ void make_checkpoint() {
     put("checkpoint", "peer-" + std::to_string(kind),
         static_cast<char>(kind + fuzz::kSeatKinds) + archive.json().dump());
   }
+  for (std::uint8_t kind = 0; kind < fuzz::kSeatKinds; ++kind) {
+    const char choice = static_cast<char>(133 + kind);
+    put("checkpoint", "changed-" + std::to_string(kind), choice + std::string("\x04\0\x20\x0c", 4));
+  }
   FileDigests digests{"model.safetensors", {}};
   digests.add("content");
   nlohmann::ordered_json state{

@@ -6,8 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/core/check.hpp"
-
 namespace hearsay::gossip {
 
 Ddp::Range Ddp::slice_range(std::size_t size, std::uint32_t peers, std::uint32_t slice) {

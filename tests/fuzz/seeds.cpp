@@ -254,7 +254,7 @@ void make_control() {
     line(control::encode(m));
   for (const control::ToPeer& m : std::initializer_list<control::ToPeer>{
            control::Start{"runs/x", {"127.0.0.1:1"}, 1, true}, control::Stop{"target"},
-           control::Evaluate{3}, control::Slow{4}, control::Drop{0.1},
+           control::Evaluate{3}, control::Slow{4}, control::Network{},
            control::Hostile{"nan", 2, true}})
     line(control::encode(m));
   for (const relay::FromSupervisor& m : std::initializer_list<relay::FromSupervisor>{

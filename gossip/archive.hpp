@@ -59,6 +59,11 @@ class Archive {
   Archive(const Archive&) = delete;
   Archive& operator=(const Archive&) = delete;
 
+  // When loading: how many values the model has that this state is loaded for.
+  void of_model(std::size_t values) { model_values_ = values; }
+  // From here on down ids are those of a pool of this size, and arrays are whole models.
+  void of_pool(std::uint32_t peers) { pool_peers_ = peers; }
+
   bool loading() const noexcept { return loading_; }
   const Json& json() const noexcept { return own_; }
   const Arrays& arrays() const noexcept { return *arrays_; }
@@ -92,11 +97,16 @@ class Archive {
   }
 
  private:
+  // About a year: sums and small multiples of run-clock times that were loaded do not overflow.
+  static constexpr std::int64_t kMostTime_ns = std::int64_t{1} << 55;
+
   Archive(Archive& parent, Json& node, const std::string& key)
       : loading_(parent.loading_),
         arrays_(parent.arrays_),
         node_(&node),
-        path_(parent.path_ + key + ".") {}
+        path_(parent.path_ + key + "."),
+        model_values_(parent.model_values_),
+        pool_peers_(parent.pool_peers_) {}
 
   static merge::SnapshotRef copy_of(std::span<const float> values) {
     auto copy = std::make_shared<merge::Snapshot>();
@@ -175,6 +185,7 @@ class Archive {
   void save_other(Json& out, kernels::PeerId& id, const std::string&) { out = id.value; }
   void load_other(Json& in, kernels::PeerId& id, const std::string& key) {
     load(in, id.value, key);
+    if (pool_peers_ && id.value >= *pool_peers_) fail(key, "is no peer of this pool");
   }
 
   void save_other(Json& out, std::chrono::nanoseconds& time, const std::string&) {
@@ -183,6 +194,7 @@ class Archive {
   void load_other(Json& in, std::chrono::nanoseconds& time, const std::string& key) {
     std::int64_t count = 0;
     load(in, count, key);
+    if (count < -kMostTime_ns || count > kMostTime_ns) fail(key, "is out of range");
     time = std::chrono::nanoseconds(count);
   }
 
@@ -200,6 +212,8 @@ class Archive {
     load(in, index, key);
     if (index >= arrays_->size()) fail(key, "refers to an array that is not there");
     array = (*arrays_)[index];
+    if (pool_peers_ && model_values_ && array->values.size() != *model_values_)
+      fail(key, "refers to an array that is no model of this size");
   }
 
   template <typename T>
@@ -210,7 +224,8 @@ class Archive {
   void load_other(Json& in, std::optional<T>& value, const std::string& key) {
     value.reset();
     if (in.is_null()) return;
-    load(in, value.emplace(), key);
+    value = T{};
+    load(in, *value, key);
   }
 
   template <typename A, typename B>
@@ -304,6 +319,8 @@ class Archive {
   std::shared_ptr<Arrays> arrays_;
   Json* node_;
   std::string path_;
+  std::optional<std::size_t> model_values_;
+  std::optional<std::uint32_t> pool_peers_;
 };
 
 }  // namespace hearsay::gossip

@@ -22,7 +22,12 @@ class Crowd {
     for (auto& [from, values] : std::exchange(held_, {})) models.push_back(std::move(values));
     return models;
   }
-  void state(Archive& a) { a("held", held_); }
+  void state(Archive& a) {
+    a("held", held_);
+    for (const auto& [from, values] : held_) {
+      if (!values) a.fail("held", "one has no weights");
+    }
+  }
 
  private:
   std::vector<std::pair<PeerId, merge::SnapshotRef>> held_;  // in order of arrival

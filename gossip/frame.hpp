@@ -66,8 +66,9 @@ struct Frame {
   void state(Archive& a) {
     a("kind", kind)("from", from)("to", to)("seq", seq)("answers", answers)("samples", samples);
     a("alpha", alpha)("mass", mass)("slice", slice)("wants_ack", wants_ack);
-    a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses)("values",
-                                                                                      values);
+    a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses);
+    a("values", values);
+    if (kind > FrameKind::model) a.fail("kind", "does not exist");
   }
 };
 

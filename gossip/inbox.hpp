@@ -22,7 +22,12 @@ class Inbox {
   // sent.
   std::optional<Frame> add(Frame frame);
   std::optional<Frame> take();
-  void state(Archive& a) { a("frames", frames_); }
+  void state(Archive& a) {
+    a("frames", frames_);
+    for (const Frame& frame : frames_) {
+      if (!frame.values) a.fail("frames", "one has no weights");
+    }
+  }
   void for_each(const std::function<void(const Frame&)>& visit) const {
     for (const Frame& frame : frames_) visit(frame);
   }

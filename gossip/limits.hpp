@@ -35,6 +35,9 @@ inline constexpr std::uint64_t kCoolDownMerges = 50;
 // How often a peer whose weights are no numbers any more starts again with a neighbour's.
 inline constexpr std::uint32_t kRestores = 3;
 
+// Push-sum mass of one peer: a pool's is its size. What claims more is no mass.
+inline constexpr double kMostMass = 1e9;
+
 // Signs of life: every peer beats this often, and a frame carries that many pulses.
 inline constexpr auto kBeat = 1s;
 inline constexpr std::size_t kPulses = 16;

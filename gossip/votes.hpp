@@ -24,7 +24,11 @@ class VoteTable {
   std::vector<Vote> youngest(
       std::size_t limit) const;  // for the next frame's header, youngest first
 
-  void state(Archive& a) { a("age", age_); }
+  void state(Archive& a) {
+    const std::size_t peers = age_.size();
+    a("age", age_);
+    if (age_.size() != peers) a.fail("age", "another number of peers");
+  }
   std::uint32_t age_limit() const noexcept { return age_limit_; }
 
  private:

@@ -6,8 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/core/check.hpp"
-
 namespace hearsay::gossip {
 
 Ddp::Range Ddp::slice_range(std::size_t size, std::uint32_t peers, std::uint32_t slice) {
@@ -99,20 +97,22 @@ void Ddp::take_waiting(Time now, LocalModel& model, Actions& out) {
 void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out) {
   const std::uint32_t n = settings_.peers;
   const std::uint32_t due = (settings_.self.value + 2 * n - 1 - hops_) % n;
-  if (frame.slice != due) {  // a slice before this one was lost: the ring cannot go on
-    out.push_back(action::Record{fault_event(
-        "slice lost", frame.from,
-        "slice " + std::to_string(frame.slice) + " came, " + std::to_string(due) + " was due",
-        "waits for ever")});
+  const Range range = slice_range(model.size(), n, due);
+  const auto own = model.gradient().subspan(range.begin, range.end - range.begin);
+  // More peers than values: some slices are empty, and travel as frames without values.
+  const auto in = frame.values ? frame.values->span() : std::span<const float>{};
+  // A slice before this one was lost, or this is none: the ring cannot go on.
+  if (frame.slice != due || in.size() != own.size()) {
+    out.push_back(action::Record{fault_event("slice lost", frame.from,
+                                             "slice " + std::to_string(frame.slice) + " of " +
+                                                 std::to_string(in.size()) + " values came, " +
+                                                 std::to_string(due) + " of " +
+                                                 std::to_string(own.size()) + " was due",
+                                             "waits for ever")});
     reducing_ = false;
     waits_for_ever_ = true;
     return;
   }
-  const Range range = slice_range(model.size(), n, frame.slice);
-  const auto own = model.gradient().subspan(range.begin, range.end - range.begin);
-  // More peers than values: some slices are empty, and travel as frames without values.
-  const auto in = frame.values ? frame.values->span() : std::span<const float>{};
-  HS_CHECK(in.size() == own.size());
   Sum sum{frame.mass, frame.converged};
   const bool summing =
       hops_ < n - 1;  // first n - 1 hops add up, the next n - 1 hand round the sums

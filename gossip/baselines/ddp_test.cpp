@@ -138,3 +138,18 @@ TEST_CASE(
   CHECK(ring.ends == std::vector<bool>(3, false));
   CHECK(ring.scales.empty());
 }
+
+TEST_CASE("a slice of another size than the ring cuts is no slice, and no reason to crash") {
+  Ring ring(3, 10, 6);
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
+  ring.feed(0, input::StepDone{{32, 1.0, 0, 0.1}});
+  Frame frame;
+  frame.kind = FrameKind::chunk;
+  frame.from = PeerId(2);
+  frame.slice = 2;
+  frame.values = ring.models[0]->copy(std::vector<float>{1});
+  ring.feed(0, input::FrameIn{frame});
+  CHECK(ring.scales.empty());
+  ring.feed(0, input::Stop{"stopped"});
+  CHECK(ring.ends.size() == 1);
+}

@@ -323,6 +323,7 @@ void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
 }
 
 void GossipPeer::state(Archive& archive) {
+  archive.of_pool(peer_.settings.peers);
   archive("peer", peer_)("blocks", blocks_)("selector", selector_)("inbox", inbox_);
   archive("exchange", *exchange_);
   if (end_exchange_) archive("end_exchange", *end_exchange_);

@@ -4,6 +4,7 @@
 // p_in / (p + p_in) and adds p_in. Invariants with learning off, frames in flight included: sum of
 // p, and sum of p w. A frame that cannot be kept goes back to its sender, who merges its own mass
 // in again.
+#include <algorithm>
 #include <utility>
 
 #include "gossip/limits.hpp"
@@ -35,7 +36,8 @@ class PushSum final : public PendingExchange {
     double& mass = peer.counters.mass;
     const double alpha = frame.mass / (mass + frame.mass);
     const merge::Decision decision = merge_in({frame, nullptr, alpha}, peer, turn);
-    if (decision.verdict != merge::Verdict::refuse) mass += frame.mass;
+    if (decision.verdict != merge::Verdict::refuse)
+      mass = std::min(mass + frame.mass, limits::kMostMass);
     if (frame.kind == FrameKind::push) acknowledge(frame, peer, turn);
   }
 

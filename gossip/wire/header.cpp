@@ -131,7 +131,8 @@ std::string find_fault(const Header& h, const Expectation& expected) {
   }
   if (chunk && h.answers >= expected.peers) return "slice " + std::to_string(h.answers);
   // NaN is legal in a chunk: a loss that is not finite travels as a count that is none.
-  if (!chunk && !(std::isfinite(h.weight) && h.weight >= 0.0)) return "a weight that is no share";
+  if (!chunk && !(h.weight >= 0.0 && h.weight <= limits::kMostMass))
+    return "a weight that is no share";
   if (kind == FrameKind::reply && h.weight > 1.0) return "an alpha above 1";
   if (kind == FrameKind::model && h.weight > 1.0) return "progress above 1";
   return {};

@@ -49,7 +49,8 @@ std::optional<std::string> session_in(const std::string& run) {
   std::ifstream file(run + "/run.json");
   if (!file) return std::nullopt;
   const auto j = nlohmann::json::parse(file, nullptr, false);
-  return j.is_object() ? j.value("session", "") : "";
+  const auto found = j.is_object() ? j.find("session") : j.end();
+  return found != j.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 // True when this job has made the run and it has not ended.

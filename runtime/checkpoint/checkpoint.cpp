@@ -100,14 +100,17 @@ LogPosition log_position(const LoadedCheckpoint& from) {
   LogPosition position;
   try {
     const auto& log = from.about.at("log");
-    position.bytes = log.at("bytes").get<std::size_t>();
-    for (const auto& [peer, n] : log.at("next_n").items())
-      position.next_n[peer] = n.get<std::uint64_t>();
+    const auto count = [&](const gossip::Archive::Json& json) {
+      if (!json.is_number_unsigned()) throw kernels::UsageError("no count");
+      return json.get<std::uint64_t>();
+    };
+    position.bytes = count(log.at("bytes"));
+    for (const auto& [peer, n] : log.at("next_n").items()) position.next_n[peer] = count(n);
+    return position;
   } catch (const nlohmann::json::exception&) {
-    throw kernels::DamagedFile(from.file("state.json"), 0,
-                               "does not say where the event log stood");
+  } catch (const kernels::UsageError&) {
   }
-  return position;
+  throw kernels::DamagedFile(from.file("state.json"), 0, "does not say where the event log stood");
 }
 
 }  // namespace hearsay::runtime

@@ -11,6 +11,7 @@
 
 #include "kernels/core/digest.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/log/json_nesting.hpp"
 #include "runtime/log/posix_file.hpp"
 
 namespace hearsay::runtime {
@@ -104,6 +105,7 @@ Json read_sealed(const std::string& path) {
         "the " + std::to_string(end) + " bytes from here do not have the digest at the end");
   }
   text.resize(end);
+  if (nests_too_deeply(text)) throw DamagedFile(path, 0, "is nested too deeply");
   try {
     return Json::parse(text += '}');
   } catch (const Json::parse_error& error) {

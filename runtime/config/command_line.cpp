@@ -140,14 +140,4 @@ std::optional<std::string> help_text(const CommandSyntax& syntax, const Argument
   return arguments.help ? std::optional(short_help(syntax)) : std::nullopt;
 }
 
-bool parse_boolean(std::string_view option, std::string_view text) {
-  if (text == "true" || text == "1" || text == "yes" || text == "on") {
-    return true;
-  }
-  if (text == "false" || text == "0" || text == "no" || text == "off") {
-    return false;
-  }
-  throw UsageError(std::string(option) + " '" + std::string(text) + "': write true or false");
-}
-
 }  // namespace hearsay::runtime

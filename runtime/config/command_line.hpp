@@ -33,7 +33,4 @@ Arguments parse_arguments(const CommandSyntax& syntax, const std::vector<std::st
 // The help that was asked for (-h, --help, --help-all), if any.
 std::optional<std::string> help_text(const CommandSyntax& syntax, const Arguments& arguments);
 
-// "true", "1", "yes", "on" or their opposites; throws UsageError.
-bool parse_boolean(std::string_view option, std::string_view text);
-
 }  // namespace hearsay::runtime

@@ -13,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
 #include "runtime/config/spec.hpp"
+#include "runtime/log/json_nesting.hpp"
 
 namespace hearsay::runtime {
 
@@ -47,7 +48,8 @@ namespace {
 
 Json parse_json(const std::string& text, const std::string& path) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto check_key = [&](int, Json::parse_event_t event, Json& parsed) {
+  const auto check_key = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > static_cast<int>(kMostJsonNesting)) refuse(path, "objects are nested too deeply");
     if (event == Json::parse_event_t::object_start) {
       keys.emplace_back();
     } else if (event == Json::parse_event_t::object_end) {

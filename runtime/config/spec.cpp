@@ -271,6 +271,16 @@ double parse_seconds(std::string_view option, std::string_view text) {
   refuse(option, text, "unknown unit '" + std::string(rest) + "' (known: ns, us, ms, s, min, h)");
 }
 
+bool parse_boolean(std::string_view option, std::string_view text) {
+  if (text == "true" || text == "1" || text == "yes" || text == "on") {
+    return true;
+  }
+  if (text == "false" || text == "0" || text == "no" || text == "off") {
+    return false;
+  }
+  throw UsageError(std::string(option) + " '" + std::string(text) + "': write true or false");
+}
+
 std::optional<std::string> nearest_name(std::string_view word,
                                         const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kMaxComparedBytes) {

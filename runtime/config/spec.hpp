@@ -48,6 +48,9 @@ double parse_share(std::string_view option, std::string_view text);
 double parse_seconds(std::string_view option,
                      std::string_view text);  // "30s", "200ms", "2min", "1h"; bare = seconds
 
+// "true", "1", "yes", "on" or their opposites; throws UsageError.
+bool parse_boolean(std::string_view option, std::string_view text);
+
 // "did you mean --merge?" material: the candidate with the smallest edit distance, or the one that
 // the word begins, if it is near enough to help.
 std::optional<std::string> nearest_name(std::string_view word,

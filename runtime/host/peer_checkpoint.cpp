@@ -158,7 +158,11 @@ std::optional<LoadedCheckpoint> newest_peer_checkpoint(
     const RunDir& run, const std::string& peer,
     const std::function<void(const std::string&)>& damaged) {
   const auto is_of_peer = [&](const LoadedCheckpoint& from) {
-    if (from.about.value("kind", "") != "peer" || from.about.value("peer", "") != peer)
+    const auto is = [&](const char* key, const std::string& text) {
+      const auto found = from.about.find(key);
+      return found != from.about.end() && *found == text;
+    };
+    if (!is("kind", "peer") || !is("peer", peer))
       throw kernels::DamagedFile(from.file("state.json"), 0, "is not the state of " + peer);
   };
   return CheckpointStore(run.peer_checkpoints(peer)).load_newest(damaged, is_of_peer);
@@ -173,6 +177,7 @@ PeerSpent take_up(LoadedCheckpoint& from, const RunConfig& config, PeerWork& wor
     marks("shard", then)("spent", spent);
     if (then != now) divide_anew(from.state, then, now, work);
     Archive archive(from.state, take_arrays(from));
+    archive.of_model(work.layout().size());
     if (then == now) {
       take_parts(archive, work);
     } else {

@@ -13,6 +13,7 @@
 
 #include "runtime/launch/json_fields.hpp"
 #include "runtime/launch/status_json.hpp"
+#include "runtime/log/json_nesting.hpp"
 
 namespace hearsay::runtime {
 namespace control {
@@ -25,8 +26,9 @@ std::string line_of(const Json& j) {
 }
 
 Json parse_object(std::string_view line) {
+  if (nests_too_deeply(line)) return Json();
   Json j = Json::parse(line, nullptr, false);
-  return j.is_object() ? j : Json();
+  return j.is_object() ? std::move(j) : Json();
 }
 
 std::string word(const Json& j, const char* key) {

@@ -5,10 +5,12 @@
 
 #include <array>
 #include <fstream>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/launch/json_fields.hpp"
 #include "runtime/log/atomic_file.hpp"
 
 namespace hearsay::runtime {
@@ -36,17 +38,20 @@ void write_endpoint(const RunDir& run, const std::string& peer, const EndpointFi
 std::optional<EndpointFile> read_endpoint(const RunDir& run, const std::string& peer) {
   std::ifstream file(run.peer_endpoint(peer));
   if (!file) return std::nullopt;
-  const auto j = nlohmann::json::parse(file, nullptr, false);
-  try {
-    EndpointFile endpoint;
-    endpoint.address = parse_endpoint("address", j.at("address").get<std::string>());
-    endpoint.pid = j.at("pid").get<int>();
-    endpoint.host = j.at("host").get<std::string>();
-    endpoint.incarnation = j.at("incarnation").get<std::uint64_t>();
-    endpoint.session = j.value("session", "");
-    return endpoint;
-  } catch (const nlohmann::json::exception&) {
+  const auto j = JsonFields::Json::parse(file, nullptr, false);
+  JsonFields f(j);
+  EndpointFile endpoint;
+  const std::string address = f.text("address");
+  const std::uint64_t pid = f.count("pid");
+  endpoint.host = f.text("host");
+  endpoint.incarnation = f.count("incarnation");
+  if (f.ok() && j.contains("session")) endpoint.session = f.text("session");
+  if (!f.ok() || pid > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
     return std::nullopt;
+  endpoint.pid = static_cast<int>(pid);
+  try {
+    endpoint.address = parse_endpoint("address", address);
+    return endpoint;
   } catch (const kernels::UsageError&) {
     return std::nullopt;
   }

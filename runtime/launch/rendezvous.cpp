@@ -15,6 +15,7 @@
 
 #include "gossip/event.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/launch/json_fields.hpp"
 #include "runtime/log/atomic_file.hpp"
 #include "runtime/log/posix_file.hpp"
 
@@ -229,14 +230,18 @@ std::optional<std::vector<BookEntry>> read_started(const std::string& path,
     if (j.at("session").get<std::string>() != session) return std::nullopt;
     std::vector<BookEntry> peers;
     for (const Json& each : j.at("peers")) {
-      peers.push_back({PeerId(each.at("id").get<std::uint32_t>()),
-                       each.at("incarnation").get<std::uint64_t>(),
-                       parse_endpoint("address", each.at("address").get<std::string>())});
+      JsonFields f(each);
+      const std::uint64_t id = f.count("id"), incarnation = f.count("incarnation");
+      const std::string address = f.text("address");
+      if (!f.ok() || id >= ~std::uint32_t{0}) throw kernels::UsageError("no peer");
+      peers.push_back({PeerId(static_cast<std::uint32_t>(id)), incarnation,
+                       parse_endpoint("address", address)});
     }
     return peers;
   } catch (const nlohmann::json::exception&) {
-    throw kernels::DamagedFile(path, 0, "not a list of who began; remove it");
+  } catch (const kernels::UsageError&) {
   }
+  throw kernels::DamagedFile(path, 0, "not a list of who began; remove it");
 }
 
 }  // namespace hearsay::runtime

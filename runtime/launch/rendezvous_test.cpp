@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "kernels/core/errc.hpp"
 #include "runtime/log/test_support.hpp"
 #include "tests/catch.hpp"
 
@@ -154,6 +155,18 @@ TEST_CASE("who begins is written down once", "[launch]") {
   CHECK(peers->front().incarnation == 4);
   CHECK(peers->front().address == Endpoint{"fe80::1%eth0", 7400});
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("a list of who began that says something else is damaged", "[launch]") {
+  TempDir folder;
+  const std::string path = folder.file("started.json");
+  for (const char* peer : {R"({"id":1e300,"incarnation":1,"address":"a:1"})",
+                           R"({"id":4294967297,"incarnation":1,"address":"a:1"})",
+                           R"({"id":1,"incarnation":-1,"address":"a:1"})",
+                           R"({"id":1,"incarnation":1,"address":"a"})", R"({"id":1})", "[]"}) {
+    std::ofstream(path) << R"({"session":"s","peers":[)" << peer << "]}";
+    CHECK_THROWS_AS(read_started(path, "s"), kernels::DamagedFile);
+  }
 }
 
 }  // namespace hearsay::runtime

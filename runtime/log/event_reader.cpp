@@ -7,6 +7,7 @@
 
 #include "kernels/core/errc.hpp"
 #include "runtime/log/event_writer.hpp"
+#include "runtime/log/json_nesting.hpp"
 #include "runtime/log/posix_file.hpp"
 
 namespace hearsay::runtime {
@@ -24,6 +25,7 @@ struct Line {
 };
 
 ordered_json parse_object(const Line& line, const std::string& text) {
+  if (nests_too_deeply(text)) line.damaged("this line is nested too deeply");
   ordered_json object;
   try {
     object = ordered_json::parse(text);

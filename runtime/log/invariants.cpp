@@ -16,6 +16,8 @@ namespace {
 
 using Events = std::vector<LoggedEvent>;
 
+constexpr std::int64_t kMostCount = std::int64_t{1} << 62;  // one more is still a number
+
 // Keeps the first kMaxBreaches lines and counts the rest.
 class Collector {
  public:
@@ -50,7 +52,9 @@ std::optional<std::string> text_key(const LoggedEvent& event, const char* key) {
 std::optional<std::int64_t> integer_key(const LoggedEvent& event, const char* key) {
   const auto found = event.fields.find(key);
   if (found == event.fields.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
+  const auto value = found->get<std::int64_t>();  // above its range: negative
+  const bool is_count = value >= 0 && value < kMostCount;
+  return is_count ? std::optional(value) : std::nullopt;
 }
 
 // One delivery of one delta: who sent what to whom.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/log/json_text.hpp"
+#include "runtime/log/json_nesting.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -89,4 +90,18 @@ TEST_CASE("integers and arrays keep every digit", "[log]") {
   out += "}";
   CHECK(out == R"({"lowest":-9223372036854775808,"highest":18446744073709551615,)"
                R"("list":[1,-2,3],"none":[],"yes":true})");
+}
+
+TEST_CASE("brackets count as nesting outside of strings only") {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + "1" + std::string(depth, ']');
+  };
+  CHECK_FALSE(nests_too_deeply(nested(kMostJsonNesting)));
+  CHECK(nests_too_deeply(nested(kMostJsonNesting + 1)));
+  CHECK(nests_too_deeply(std::string(1'000, '{')));
+  CHECK_FALSE(nests_too_deeply("[\"" + std::string(1'000, '[') + "\\\"[\"]"));
+  CHECK(nests_too_deeply("[\"\\\\\"," + nested(kMostJsonNesting) + "]"));
+  std::string wide = "[";
+  for (int i = 0; i < 1'000; ++i) wide += "[],{},";
+  CHECK_FALSE(nests_too_deeply(wide + "1]"));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/metrics/peers_json.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+constexpr std::uint64_t kMostPid = std::numeric_limits<int>::max();
+constexpr std::uint64_t kMostPeers = std::numeric_limits<std::uint32_t>::max();
 
 // False when the key holds neither a number nor null.
 bool read_number_or_null(const Json& j, const char* key, std::optional<double>& value) {
@@ -27,8 +32,9 @@ std::optional<PeerView> read_peer(const Json& j) {
   PeerView view;
   view.name = f.text("peer");
   view.ended = f.text("ended");
-  view.pid = static_cast<int>(f.number("pid"));
-  auto status = f.ok() ? read_status(j) : std::nullopt;
+  const std::uint64_t pid = f.count("pid");
+  view.pid = static_cast<int>(std::min<std::uint64_t>(pid, kMostPid));
+  auto status = f.ok() && pid <= kMostPid ? read_status(j) : std::nullopt;
   if (!status || view.name.empty()) return std::nullopt;
   view.status = std::move(*status);
   return view;
@@ -63,10 +69,12 @@ std::optional<PoolSnapshot> read_peers_json(std::string_view text) {
   PoolSnapshot pool;
   pool.run = f.text("run");
   pool.now.wall_s = f.number("wall_s");
-  pool.now.live = static_cast<std::uint32_t>(f.count("live"));
-  pool.min_peers = static_cast<std::uint32_t>(f.count("min_peers"));
+  const std::uint64_t live = f.count("live"), min_peers = f.count("min_peers");
+  pool.now.live = static_cast<std::uint32_t>(live);
+  pool.min_peers = static_cast<std::uint32_t>(min_peers);
   const Json& peers = f.child("peers");
-  if (!f.ok() || !peers.is_array() || !read_number_or_null(j, "target", pool.now.target) ||
+  if (!f.ok() || live > kMostPeers || min_peers > kMostPeers || !peers.is_array() ||
+      !read_number_or_null(j, "target", pool.now.target) ||
       !read_number_or_null(j, "target_now", pool.now.target_now))
     return std::nullopt;
   for (const Json& each : peers) {

@@ -55,6 +55,11 @@ TEST_CASE("cut text, other people's JSON and random bytes are no pool, and harml
     REQUIRE_FALSE(read_peers_json(std::string_view(text.data(), cut)));
   for (const char* other : {"", "{}", "[]", "null", "3", R"({"peers":[]})", "<html>"})
     CHECK_FALSE(read_peers_json(other));
+  for (const char* pid : {"1e300", "-1", "4294967296", "1.5"}) {
+    std::string odd = text;
+    odd.replace(odd.find("4711"), 4, pid);
+    CHECK_FALSE(read_peers_json(odd));
+  }
   const auto seed = 20260103u;
   CAPTURE(seed);
   std::mt19937 random(seed);

@@ -96,6 +96,16 @@ TEST_CASE("any other text is no request and no answer") {
   }
 }
 
+TEST_CASE("options nested 400,000 deep are no answer, and do not use up the stack") {
+  JoinAnswer answer;
+  answer.pool = {R"({"peers":1})", "runs/live"};
+  std::string text = encode_answer(answer);
+  REQUIRE(decode_answer(text));
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  text.replace(text.find("{\"peers\":1}") + 9, 1, deep);
+  CHECK_FALSE(decode_answer(text));
+}
+
 TEST_CASE("a running peer gives away its free places, each once") {
   PoolPeer a(member(0, 3));
   start(a);

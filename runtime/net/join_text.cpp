@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/log/json_nesting.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -17,15 +18,15 @@ constexpr std::array<std::string_view, 3> kWhats{"place", "wait", "busy"};
 constexpr std::uint64_t kMostId = ~std::uint32_t{0} - 1;
 
 // Every reader below throws a json exception or a UsageError for what it cannot read.
-PeerId id_of(const Json& json) {
-  const auto id = json.get<std::uint64_t>();
-  if (!json.is_number_unsigned() || id > kMostId) throw kernels::UsageError("no id");
-  return PeerId(static_cast<std::uint32_t>(id));
-}
-
 std::uint64_t count_of(const Json& json) {
   if (!json.is_number_unsigned()) throw kernels::UsageError("no count");
   return json.get<std::uint64_t>();
+}
+
+PeerId id_of(const Json& json) {
+  const std::uint64_t id = count_of(json);
+  if (id > kMostId) throw kernels::UsageError("no id");
+  return PeerId(static_cast<std::uint32_t>(id));
 }
 
 Endpoint address_of(const Json& json) {
@@ -48,6 +49,7 @@ Json json_of(const std::vector<PeerId>& ids) {
 
 template <typename Read>
 auto read_object(std::string_view text, const Read& read) -> std::optional<decltype(read(Json()))> {
+  if (nests_too_deeply(text)) return std::nullopt;
   const Json j = Json::parse(text, nullptr, false);
   try {
     if (j.is_object()) return read(j);

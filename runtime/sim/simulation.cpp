@@ -162,6 +162,7 @@ void Simulation::resume(LoadedCheckpoint& from) {
     take_trainer(*peers_[i].trainer, layout(), prefix_of(i), from, taken);
   try {
     gossip::Archive archive(std::move(from.state), take_arrays(from));
+    archive.of_model(layout().size());
     archive("pool", *host_)("wall_s", earlier_wall_s_)("training_s", earlier_training_s_);
   } catch (const gossip::ArchiveFault& fault) {
     throw kernels::DamagedFile(from.file("state.json"), 0, fault.what());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "gossip/event.hpp"
@@ -21,6 +22,7 @@ using State = PeerStatus::State;
 constexpr double kTogether_s = 5.0;
 // Clocks of live peers differ a little, so a last word may seem to come after the loss was noticed.
 constexpr double kLastWords_s = 1.0;
+constexpr std::uint64_t kMostPid = std::numeric_limits<int>::max();
 
 double number(const Json& line, const char* key, double otherwise = 0.0) {
   const auto found = line.find(key);
@@ -90,7 +92,8 @@ void PoolTrack::take_header(const Json& line) {
     self.track->started_s = wall_clock(text(line, "time"));
     self.track->newest_s = 0.0;
     self.track->host = text(line, "host");
-    self.view->pid = static_cast<int>(number(line, "pid"));
+    const std::uint64_t pid = count(line, "pid");
+    self.view->pid = pid <= kMostPid ? static_cast<int>(pid) : 0;
   }
   first_start_s_ = 0.0;
   for (const auto& [name, track] : tracks_) {

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/log/json_nesting.hpp"
 #include "runtime/log/posix_file.hpp"
 
 namespace hearsay::runtime {
@@ -31,8 +32,9 @@ constexpr auto kWaitForResult = 10s;  // from the end of the last peer
 Json read_json(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  const Json json = Json::parse(text, nullptr, false);
-  return json.is_object() ? json : Json();
+  if (nests_too_deeply(text)) return Json();
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? std::move(json) : Json();
 }
 
 // `runs/latest` is what it points to now, so that the next run does not change what is shown.
@@ -50,6 +52,11 @@ std::string own_host() {
 }
 
 bool is_gone(int pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
+
+std::string word(const Json& j, const char* key) {
+  const auto found = j.find(key);
+  return found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
 
 std::uint64_t whole(const Json& j, const char* key) {
   const auto found = j.find(key);
@@ -90,13 +97,14 @@ RunFolder::RunFolder(const std::string& path, WatchedPool& pool)
 void RunFolder::read_run_json() {
   const Json j = read_json(run_.run_json());
   is_simulation_ =
-      j.is_object() ? j.value("clock", "") == "virtual" : !fs::is_directory(run_.path() + "/peers");
+      j.is_object() ? word(j, "clock") == "virtual" : !fs::is_directory(run_.path() + "/peers");
   if (!j.is_object() || !j.contains("config")) return;
   for (const auto& [key, entry] : j["config"].items()) {
     if (!entry.is_object() || !entry.contains("value") || !entry["value"].is_string()) continue;
     const double value = std::strtod(entry["value"].get<std::string>().c_str(), nullptr);
     if (key == "epochs") track_->set_epochs(value);
-    if (key == "min-peers") pool_.snapshot.min_peers = static_cast<std::uint32_t>(value);
+    if (key == "min-peers" && value >= 0.0 && value < 4294967296.0)
+      pool_.snapshot.min_peers = static_cast<std::uint32_t>(value);
   }
 }
 
@@ -202,14 +210,15 @@ void RunFolder::read_result() {
   if (per_peer != result.end() && per_peer->is_array()) {
     for (const Json& each : *per_peer) {
       if (!each.is_object()) continue;
-      const std::string peer = each.value("peer", "");
-      track_->end_peer(peer, each.value("alive", false), each.value("reason", ""));
+      const std::string peer = word(each, "peer");
+      const auto alive = each.find("alive");
+      track_->end_peer(peer, alive != each.end() && *alive == true, word(each, "reason"));
       for (PeerView& view : pool_.snapshot.peers) {
         if (view.name == peer) take_result(each, view.status);
       }
     }
   }
-  pool_.verdict = result.value("verdict", "ended");
+  pool_.verdict = result.contains("verdict") ? word(result, "verdict") : "ended";
 }
 
 }  // namespace hearsay::runtime

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossip/archive.hpp"
+#include "gossip/limits.hpp"
 #include "gossip/pulse.hpp"
 #include "kernels/core/strong_id.hpp"
 #include "merge/snapshot.hpp"
@@ -69,6 +70,9 @@ struct Frame {
     a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses);
     a("values", values);
     if (kind > FrameKind::model) a.fail("kind", "does not exist");
+    const bool is_share = alpha >= 0.0 && alpha <= 1.0;
+    const bool is_mass = mass >= 0.0 && mass <= limits::kMostMass;
+    if (kind != FrameKind::chunk && !(is_share && is_mass)) a.fail("alpha", "is out of range");
   }
 };
 

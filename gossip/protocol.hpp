@@ -16,6 +16,7 @@
 #include "gossip/archive.hpp"
 #include "gossip/event.hpp"
 #include "gossip/frame.hpp"
+#include "gossip/limits.hpp"
 #include "gossip/local_model.hpp"
 
 namespace hearsay::gossip {
@@ -106,6 +107,7 @@ struct Counters {
     a("samples_at_last_merge", samples_at_last_merge);
     a("longest_gap_samples", longest_gap_samples)("age_samples_sum", age_samples_sum);
     a("mass", mass)("votes_heard", votes_heard);
+    if (a.loading() && !(mass >= 0.0 && mass <= limits::kMostMass)) a.fail("mass", "is no mass");
   }
 };
 

@@ -31,12 +31,12 @@ using Json = nlohmann::ordered_json;
 
 Option own(std::string_view name, std::string_view placeholder, std::string_view help,
            std::string_view detail) {
-  return Option{.name = std::string(name),
+  return Option{.name = name,
                 .default_text = "off",
                 .kind = ValueKind::text,
-                .placeholder = std::string(placeholder),
-                .help = std::string(help),
-                .detail = std::string(detail),
+                .placeholder = placeholder,
+                .help = help,
+                .detail = detail,
                 .group = "replay"};
 }
 

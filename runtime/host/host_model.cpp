@@ -11,7 +11,8 @@
 namespace hearsay::runtime {
 namespace {
 
-constexpr int kMostDigestShare = 100;  // one part in so many
+constexpr int kMostDigestShare = 100;      // one part in so many
+constexpr std::size_t kMostUntaken = 256;  // where nobody takes them, as in simulations
 
 }  // namespace
 
@@ -68,10 +69,18 @@ std::string HostModel::digest() {
     return {};
   kernels::DigestBuilder builder;
   builder.add(trainer_.weights());
-  tiles_ = builder.tiles();
+  if (tiles_.size() == kMostUntaken) tiles_.pop_front();
+  tiles_.push_back(builder.tiles());
   std::string text = builder.finish().hex();
   digests_took_ += Clock::now() - begin;
   return text;
+}
+
+std::vector<std::uint64_t> HostModel::take_tiles() {
+  if (tiles_.empty()) return {};
+  std::vector<std::uint64_t> oldest = std::move(tiles_.front());
+  tiles_.pop_front();
+  return oldest;
 }
 
 void HostModel::begin_block() {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,8 @@ class HostModel final : public gossip::LocalModel {
   // for.
   void keep_digests(DigestMode mode) { digests_ = mode; }
   std::string digest() override;
-  const std::vector<std::uint64_t>& last_tiles() const noexcept { return tiles_; }
+  // Tile by tile, of the oldest digest not yet asked for: several merges may belong to one turn.
+  std::vector<std::uint64_t> take_tiles();
 
   void state(gossip::Archive& archive) { archive.array("mark", mark_); }  // beyond the trainer's
 
@@ -56,7 +58,7 @@ class HostModel final : public gossip::LocalModel {
   std::size_t worker_;
   bool track_blocks_;
   DigestMode digests_ = DigestMode::off;
-  std::vector<std::uint64_t> tiles_;  // of the last digest
+  std::deque<std::vector<std::uint64_t>> tiles_;  // of digests not yet taken
   std::chrono::steady_clock::time_point digests_since_{};
   std::chrono::nanoseconds digests_took_{0};
   kernels::Buffer<float> mark_;  // empty before the first block

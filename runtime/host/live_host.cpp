@@ -214,7 +214,7 @@ void LiveHost::journal_merge(const gossip::Event& event) {
   const auto* mseq = field_of(event, "mseq");
   if (mseq == nullptr || field_of(event, "after") == nullptr) return;
   hooks_.journal->digests(static_cast<std::uint64_t>(std::get<std::int64_t>(*mseq)),
-                          model_.last_tiles());
+                          model_.take_tiles());
 }
 
 void LiveHost::obey(const HostileOrder& order) {

@@ -88,6 +88,7 @@ bool PeerReplay::begin(const RecordedSession& session) {
   apply_computed_config(session.head.config, config);
   if (plan_.merge) config.merge = *plan_.merge;
   if (plan_.data_seed) config.seed = *plan_.data_seed;
+  events_.begin_start();
   tiles_.clear();
   done_ = false;
   asked_ = Step::none;
@@ -175,7 +176,7 @@ void PeerReplay::record(const gossip::Event& event) {
   if (event.name == "merge.applied") {
     ++result_.merges;
     const auto mseq = static_cast<std::uint64_t>(integer_of(event, "mseq").value_or(0));
-    if (plan_.checks) tiles_[mseq] = work_->host_model().last_tiles();
+    if (plan_.checks) tiles_[mseq] = work_->host_model().take_tiles();
     if (plan_.until && plan_.until->peer == self_.value && plan_.until->mseq == mseq)
       reached_ = true;
   }

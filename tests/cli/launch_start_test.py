@@ -72,7 +72,6 @@ class RefusalTest(pools.PoolTest):
                 (("--peers", "0"), "--peers 0"), (("-n", "2", "more"), "more"),
                 (("-n", "2", "--"), "--", "command"), (("--listen", "127.0.0.1:0"), "--listen"),
                 (("--join", "127.0.0.1:9"), "--join"), (("--net", "lan"), "--net"),
-                (("--chaos", "partition=p01@20%"), "partition", "hearsay sim"),
                 (("--chaos", "slow=p01*0.5"), "slow=p01*0.5"),
                 (("-n", "3", "--chaos", "kill=p03@20%"), "p03", "p02"),
                 (("-n", "2", "--min-peers", "3"), "--min-peers 3"),

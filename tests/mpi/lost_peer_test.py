@@ -111,7 +111,7 @@ class StartTest(mpi_pools.MpiTest):
 
     def test_wrong_words_are_refused(self):
         for words, part in ((("--epoch", "3"), "--epochs"), (("--peers", "3"), "--peers"),
-                            (("--chaos", "partition=p01@1s..2s"), "partition"),
+                            (("--chaos", "slow=p01*0.5"), "slow=p01"),
                             (("--min-peers", "5"), "--min-peers")):
             with self.subTest(words=words):
                 out = self.run_job(*pools.DIGITS, "--run", "run", *words, ranks=2, code=(1, 2))

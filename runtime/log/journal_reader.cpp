@@ -12,6 +12,7 @@
 #include "gossip/wire/crc32c.hpp"
 #include "gossip/wire/header.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/log/json_nesting.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -96,7 +97,7 @@ void JournalReader::rewind() {
   if (!next_chunk()) return;
   if (static_cast<Kind>(chunk_.number()) != Kind::head) return fail("no head");
   const std::string text = chunk_.text();
-  if (!chunk_.ok) return fail("a torn head");
+  if (!chunk_.ok || nests_too_deeply(text)) return fail("a head that cannot be read");
   head_ = nlohmann::ordered_json::parse(text, nullptr, false);
 }
 

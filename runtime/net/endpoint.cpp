@@ -37,6 +37,8 @@ Endpoint parse_endpoint(std::string_view flag, std::string_view text) {
       refuse(flag, text, "an IPv6 address needs brackets");
     port = text.substr(colon + 1);
   }
+  if (host.find_first_of("[]") != std::string_view::npos)
+    refuse(flag, text, "brackets go around a whole IPv6 address");
   std::uint16_t number = 0;
   const auto [rest, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || rest != port.data() + port.size())

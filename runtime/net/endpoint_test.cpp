@@ -54,6 +54,8 @@ TEST_CASE("an endpoint that cannot be read is refused with what is wrong") {
            Case{"[::1]7000", "the port is missing"},
            Case{"[::1:7000", "the bracket is not closed"},
            Case{"[]:7000", "there is nothing in the brackets"},
+           Case{"[[::1]:7000", "brackets go around a whole IPv6 address"},
+           Case{"a]:7000", "brackets go around a whole IPv6 address"},
            Case{"node7:", "a port is a number from 0 to 65535"},
            Case{"[::1]:", "a port is a number from 0 to 65535"},
            Case{"node7:65536", "a port is a number from 0 to 65535"},

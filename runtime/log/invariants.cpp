@@ -195,25 +195,44 @@ Breaches broken_merge_counters(const Events& events) {
   return std::move(found).finish("mseq");
 }
 
+// A resumed peer may decide and apply once more what it had applied after its checkpoint, as that
+// is undone; what it had applied before is not.
 Breaches unexplained_merges(const Events& events) {
-  std::map<Exchange, int> decided, received;
+  using InSession = std::pair<Exchange, std::int64_t>;
+  std::map<std::string, std::int64_t> session;
+  std::map<InSession, int> decided;
+  std::map<Exchange, int> received;
   for (const LoggedEvent& event : events) {
+    if (is_resumption(event)) ++session[event.peer];
     const auto exchange = exchange_of(event);
     if (!exchange) continue;
-    if (event.ev == "merge.decided" && is_usable_verdict(event)) ++decided[*exchange];
+    if (event.ev == "merge.decided" && is_usable_verdict(event))
+      ++decided[{*exchange, session[event.peer]}];
     if (event.ev == "delta.received") ++received[*exchange];
   }
+  session.clear();
+  std::map<Exchange, std::int64_t> applied_as;  // mseq, unless undone
   Collector found;
   for (const LoggedEvent& event : events) {
+    if (is_resumption(event)) {
+      ++session[event.peer];
+      const std::int64_t kept = integer_key(event, "mseq").value_or(0);
+      std::erase_if(applied_as, [&](const auto& entry) {
+        return entry.first.to == event.peer && entry.second > kept;
+      });
+    }
     const auto exchange = exchange_of(event);
     if (event.ev != "merge.applied" || !exchange) continue;
-    const int decisions = decided.contains(*exchange) ? decided[*exchange] : 0;
+    const auto decision = decided.find({*exchange, session[event.peer]});
+    const int decisions = decision != decided.end() ? decision->second : 0;
     const int arrivals = received.contains(*exchange) ? received[*exchange] : 0;
-    const std::string begin =
-        "merge: " + where(event) + " applies " + text_of(*exchange) + ", which has ";
+    const std::string what = "merge: " + where(event) + " applies " + text_of(*exchange);
     if (decisions != 1)
-      found.add(begin + std::to_string(decisions) + " accepting decisions, not 1");
-    if (arrivals != 1) found.add(begin + std::to_string(arrivals) + " arrivals, not 1");
+      found.add(what + ", which has " + std::to_string(decisions) + " accepting decisions, not 1");
+    if (arrivals != 1)
+      found.add(what + ", which has " + std::to_string(arrivals) + " arrivals, not 1");
+    if (!applied_as.emplace(*exchange, integer_key(event, "mseq").value_or(0)).second)
+      found.add(what + " for the second time");
   }
   return std::move(found).finish("merge");
 }

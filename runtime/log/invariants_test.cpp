@@ -201,6 +201,22 @@ TEST_CASE("a peer that goes on from a checkpoint counts its merges from there", 
   CHECK(unsent_deltas(unsaid).size() == 1);
 }
 
+TEST_CASE("what was merged after the checkpoint may be merged again, what was before may not",
+          "[log]") {
+  const auto again = [](int seq) {  // decided and applied once more; it waited in the checkpoint
+    LogBuilder log;
+    log.send(10, "p01", "p00", 1).take(11, "p00", "p01", 1, 1).send(20, "p01", "p00", 2);
+    log.take(21, "p00", "p01", 2, 2);
+    log.add(40, "p00", "run.resumed", {{"samples", 100}, {"steps", 120}, {"mseq", 1}, {"inc", 1}});
+    log.add(50, "p00", "merge.decided", {{"from", "p01"}, {"seq", seq}, {"verdict", "accept"}});
+    log.add(50, "p00", "merge.applied", {{"from", "p01"}, {"seq", seq}, {"mseq", 2}});
+    return log.log();
+  };
+  CHECK(broken_invariants(again(2)).empty());
+  CHECK(unexplained_merges(again(1)) ==
+        Breaches{"merge: p00 line 8 applies seq 1 of p01 for the second time"});
+}
+
 TEST_CASE("a merge that was undone and one done again in its place are two", "[log]") {
   // p00's second merge comes from p01's first, which comes from p00's first second one: no cycle.
   const auto log = LogBuilder()

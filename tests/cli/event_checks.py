@@ -36,9 +36,13 @@ def merge_counters(events):
 
 def explained_merges(events):
     """An applied merge was decided once before, for use, and what it applies had arrived once."""
-    decided, received, applied = Counter(), Counter(), Counter()
+    decided, received, applied, applied_as = Counter(), Counter(), Counter(), {}
     for event in events:
         key = (event["peer"], event.get("from"), event.get("seq"))
+        if event["ev"] == "run.resumed":  # what it had merged after its checkpoint is undone
+            for gone in [each for each in decided if each[0] == event["peer"]
+                         and applied_as.get(each, event["mseq"] + 1) > event["mseq"]]:
+                decided[gone] = applied[gone] = 0
         if event["ev"] == "merge.decided":
             decided[key] += event["verdict"] in USED
             if received[key] != 1:
@@ -49,6 +53,7 @@ def explained_merges(events):
             received[key] += 1
         elif event["ev"] == "merge.applied":
             applied[key] += 1
+            applied_as[key] = event["mseq"]
             if (decided[key], received[key], applied[key]) != (1, 1, 1):
                 yield (f"{key} applied: {decided[key]} decisions, {received[key]} arrivals, "
                        f"{applied[key]} applications")

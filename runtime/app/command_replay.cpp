@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearsay replay RUN: makes a live run again from its journals and its data set, and holds events
 // and weights against what the run has logged; or with one thing changed, beside what it was.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <thread>
 

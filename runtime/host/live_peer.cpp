@@ -184,7 +184,11 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
   };
   const std::string folder = run.peer_checkpoints(gossip::peer_name(self_));
   PeerKeeper keeper(folder, config_.checkpoint_every_s, gossip::peer_name(self_), checkpoint);
+  bool has_told = false;
   hooks.boundary = [&](LiveHost& host, const LiveOrders& orders) {
+    if (journal.failure() && !std::exchange(has_told, true))
+      host.record_now(gossip::fault_event("journal failed", self_, *journal.failure(),
+                                          "goes on; what follows cannot be replayed"));
     if (displaced()) return;
     const bool asked = outside.checkpoint_asked && outside.checkpoint_asked();
     keeper.at_boundary(host, work_.counters().steps, asked, orders.stop.has_value());

@@ -37,29 +37,13 @@ struct CountingSink final : EventSink {
 };
 
 // A mini-batch takes long enough for frames to arrive in between.
-class SlowVector final : public Trainer {
+class SlowVector final : public VectorTrainer {
  public:
-  explicit SlowVector(std::uint32_t peer) : vector_(kValues, 1, peer) {}
+  explicit SlowVector(std::uint32_t peer) : VectorTrainer(kValues, 1, peer) {}
   gossip::StepReport train(std::size_t worker) override {
     std::this_thread::sleep_for(500us);
-    return vector_.train(worker);
+    return VectorTrainer::train(worker);
   }
-  gossip::StepReport train_gradient(std::size_t worker) override {
-    return vector_.train_gradient(worker);
-  }
-  void apply_gradient(float) override {}
-  std::span<float> weights() override { return vector_.weights(); }
-  std::span<float> gradient() override { return vector_.gradient(); }
-  gossip::Probe probe(std::span<const float>, std::size_t) override { return {}; }
-  std::uint64_t examples() const override { return 1; }
-  std::uint64_t steps_per_epoch() const override { return 1; }
-  void state(gossip::Archive&) override {}
-  std::vector<std::pair<std::string_view, std::span<float>>> moments() override { return {}; }
-  void take_optimizer(gossip::Archive&) override {}
-  void skip_to(std::uint64_t) override {}
-
- private:
-  VectorTrainer vector_;
 };
 
 inline RunConfig config_of(std::uint32_t peers, const char* protocol) {

@@ -83,7 +83,7 @@ class Connection {
   // A part of the body; adds to the sum that read_trailer() compares.
   boost::asio::awaitable<Status> read_body(std::span<std::byte> into, wire::Crc32c& sum);
   boost::asio::awaitable<Status> read_trailer(const wire::Crc32c& sum);
-  // Header, `prefix` (votes or text), payload, trailer. `damage` is added to the last byte (xor).
+  // Header, `prefix` (votes or text), payload, trailer. `damage`: what of the trailer is wrong, for tests.
   boost::asio::awaitable<Status> write(const wire::Header& header,
                                        std::span<const std::byte> prefix,
                                        std::span<const std::byte> payload, std::byte damage = {});

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/replay/event_check.hpp"
 
-#include <array>
+#include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "runtime/log/json_text.hpp"
@@ -44,6 +47,16 @@ std::string without_digest(std::string line) {
   return end == std::string::npos ? line : line.erase(begin, end + 1 - begin);
 }
 
+std::optional<std::uint64_t> incarnation_in(std::string_view line) {
+  constexpr std::string_view kIncarnation = ",\"inc\":";
+  const std::size_t at = line.find(kIncarnation);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const begin = line.data() + at + kIncarnation.size();
+  const auto [end, error] = std::from_chars(begin, line.data() + line.size(), number);
+  return error == std::errc() ? std::optional(number) : std::nullopt;
+}
+
 std::string line_of(gossip::Time now, const std::string& peer, const gossip::Event& event) {
   std::string line = "{\"ev\":";
   append_json_string(line, event.name);
@@ -70,7 +83,7 @@ EventCheck::EventCheck(const std::vector<std::string>& paths, std::string peer, 
     }
     std::string line;
     std::size_t offset = 0;
-    starts_.push_back(lines_.size());
+    starts_.push_back({lines_.size(), std::nullopt});
     while (std::getline(in, line)) {
       const bool is_whole = !in.eof();
       if (is_whole && !(line.starts_with('{') && line.ends_with('}'))) {
@@ -79,16 +92,21 @@ EventCheck::EventCheck(const std::vector<std::string>& paths, std::string peer, 
         return;
       }
       offset += line.size() + 1;
-      if (names_event(line, "run.resumed")) starts_.push_back(lines_.size());
+      if (names_event(line, "run.resumed")) starts_.push_back({lines_.size(), std::nullopt});
+      if (names_event(line, "run.resumed") || names_event(line, "peer.joined"))
+        starts_.back().incarnation = incarnation_in(line);
       if (is_whole && !is_of_host(line)) lines_.push_back(without_number(std::move(line)));
     }
   }
 }
 
-void EventCheck::begin_start() {
-  at_ = start_ < starts_.size() ? starts_[start_] : lines_.size();
-  ++start_;
-  end_ = start_ < starts_.size() ? starts_[start_] : lines_.size();
+void EventCheck::begin_start(std::uint64_t incarnation) {
+  const auto start = std::find_if(starts_.begin(), starts_.end(), [&](const Start& each) {
+    return each.incarnation == incarnation;
+  });
+  const bool is_last = start == starts_.end() || std::next(start) == starts_.end();
+  end_ = is_last ? lines_.size() : std::next(start)->begin;
+  at_ = start == starts_.end() ? end_ : start->begin;
 }
 
 bool EventCheck::check(gossip::Time now, const gossip::Event& event) {

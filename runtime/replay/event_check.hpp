@@ -21,9 +21,9 @@ class EventCheck {
   // there.
   EventCheck(const std::vector<std::string>& paths, std::string peer, std::string& damage);
 
-  // The peer starts (again): what its log still has of the start before is passed over, as the log
-  // of a killed process may reach further than its journal.
-  void begin_start();
+  // The peer starts (again). What its log still has of the start before is passed over, as the log
+  // of a killed process may reach further than its journal; so is a start whose journal is missing.
+  void begin_start(std::uint64_t incarnation);
   // False when the log says something else; difference() then has both. Once the log is at its end
   // (its writer was killed) everything passes, uncounted.
   bool check(gossip::Time now, const gossip::Event& event);
@@ -32,9 +32,13 @@ class EventCheck {
 
  private:
   std::string peer_;
-  std::vector<std::string> lines_;   // without what hosts write; line numbers cut out
-  std::vector<std::size_t> starts_;  // where the lines of each start begin
-  std::size_t start_ = 0, at_ = 0, end_ = 0;
+  std::vector<std::string> lines_;  // without what hosts write; line numbers cut out
+  struct Start {
+    std::size_t begin = 0;  // of its lines
+    std::optional<std::uint64_t> incarnation;
+  };
+  std::vector<Start> starts_;
+  std::size_t at_ = 0, end_ = 0;
   std::uint64_t checked_ = 0;
   std::string difference_;
 };

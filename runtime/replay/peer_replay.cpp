@@ -88,7 +88,7 @@ bool PeerReplay::begin(const RecordedSession& session) {
   apply_computed_config(session.head.config, config);
   if (plan_.merge) config.merge = *plan_.merge;
   if (plan_.data_seed) config.seed = *plan_.data_seed;
-  events_.begin_start();
+  events_.begin_start(session.head.incarnation);
   tiles_.clear();
   done_ = false;
   asked_ = Step::none;

@@ -9,7 +9,7 @@
 
 namespace hearsay::runtime {
 
-class VectorTrainer final : public Trainer {
+class VectorTrainer : public Trainer {
  public:
   // Standard normal values from Rng::stream(seed, "vector", peer). One mini-batch of one sample is
   // an epoch.

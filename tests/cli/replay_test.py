@@ -108,6 +108,12 @@ class ReplayTest(pools.PoolTest):
         journal.unlink()
         self.assertTrue(self.replay(code=4)["damage"])
 
+    def test_a_missing_start_of_a_peer_is_named_and_its_later_ones_are_compared(self):
+        self.pool("--epochs", "1000000", "--time", "3s", "--eval-every", "0", "--restarts", "1", "--chaos",
+                  "kill=p01@1s")
+        (self.folder / "run/peers/p01/inputs.0.bin").unlink()
+        self.assertEqual(self.replay(code=4)["differences"], [])
+
     def test_what_cannot_be_replayed_is_refused_in_one_line(self):
         self.sim("--peers", "2", "--epochs", "1", "--quiet", "--run", "simulated")
         self.pool("--epochs", "2", peers=2)

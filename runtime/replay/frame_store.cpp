@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/replay/frame_store.hpp"
 
+#include <utility>
+
 #include "gossip/event.hpp"
 
 namespace hearsay::runtime {
@@ -19,7 +21,7 @@ void FrameStore::put(const gossip::Frame& frame) {
     const std::lock_guard lock(mutex_);
     const auto found = expected_.find(key_of(frame));
     if (found == expected_.end()) return;
-    found->second = frame.values;
+    found->second.made.push_back(frame.values);
     awaited_.erase(found->first);
   }
   changed_.notify_all();
@@ -29,18 +31,23 @@ merge::SnapshotRef FrameStore::take(const FrameKey& key) {
   std::unique_lock lock(mutex_);
   const auto found = expected_.find(key);
   if (found == expected_.end()) return nullptr;  // told twice
-  if (!found->second && !ended_.contains(key.from) && !stuck_) {
+  Slot& slot = found->second;
+  if (slot.made.empty() && !ended_.contains(key.from) && !stuck_) {
     turnstile_.leave();
     awaited_.insert(key);
     look_whether_stuck();
-    changed_.wait(lock, [&] { return found->second || stuck_ || ended_.contains(key.from); });
+    changed_.wait(lock, [&] { return !slot.made.empty() || stuck_ || ended_.contains(key.from); });
     awaited_.erase(key);
     lock.unlock();
     turnstile_.enter();
     lock.lock();
   }
-  const merge::SnapshotRef values = found->second;
-  expected_.erase(found);
+  merge::SnapshotRef values;
+  if (!slot.made.empty()) {
+    values = std::move(slot.made.front());
+    slot.made.pop_front();
+  }
+  if (--slot.wanted == 0) expected_.erase(found);
   return values;
 }
 

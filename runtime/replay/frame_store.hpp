@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -34,7 +35,7 @@ class FrameStore {
   FrameStore(std::size_t peers, Turnstile& turnstile) : running_(peers), turnstile_(turnstile) {}
 
   // Before the replay: somebody will ask for it.
-  void expect(const FrameKey& key) { expected_.emplace(key, nullptr); }
+  void expect(const FrameKey& key) { ++expected_[key].wanted; }
   void put(const gossip::Frame& frame);
   // Waits. Null when its sender has ended, or everybody waits, without making it.
   merge::SnapshotRef take(const FrameKey& key);
@@ -45,7 +46,13 @@ class FrameStore {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<FrameKey, merge::SnapshotRef> expected_;
+  // A ring's slice travels twice a step under one key: first come, first served, as on a
+  // connection.
+  struct Slot {
+    std::size_t wanted = 0;  // by receivers that have not got it yet
+    std::deque<merge::SnapshotRef> made;
+  };
+  std::map<FrameKey, Slot> expected_;
   std::set<FrameKey> awaited_;  // whose receivers wait
   std::size_t running_;
   std::set<std::uint32_t> ended_;

@@ -29,7 +29,8 @@ class ReplayTest(pools.PoolTest):
 
     def test_a_pool_is_made_again_bit_for_bit(self):
         for words in (("--protocol", "pairwise"), ("--protocol", "push", "--merge", "median:b=3"),
-                      ("--protocol", "push-sum"), ("--protocol", "ddp"), ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
+                      ("--protocol", "push-sum"), ("--protocol", "ddp"),
+                      ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
             with self.subTest(words=words):
                 self.pool("--epochs", "15", *words)
                 found = self.replay()

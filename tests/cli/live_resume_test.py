@@ -264,16 +264,15 @@ class LiveResumeTest(pools.PoolTest):
         small = self.folder / "small"
         small.mkdir()
         if os.geteuid() != 0 or subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)],
+                ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(small)],
                 capture_output=True, timeout=10).returncode != 0:
             self.skipTest("mounting a small file system needs root")
         self.addCleanup(subprocess.run, ["umount", "-l", str(small)], capture_output=True, timeout=10)
-        launcher = self.begin(*pools.ENDLESS, "--merge-every", "50", *OFTEN, run="small/run")
+        # Mini-batches that take long enough for logs and journals to fill no disk meanwhile.
+        launcher = self.begin(*pools.ENDLESS, "--merge-every", "50", "--model", "mlp:768", *OFTEN,
+                              run="small/run")
         self.wait_until(lambda: all(self.checkpoints(p, "small/run") for p in range(3)), "checkpoints")
         os.kill(launcher.pid, signal.SIGSTOP)
-        for peer in range(3):
-            folder = self.peer_folder(peer, "small/run")
-            (folder / "filler").mkdir()
         filler = small / "filler"
         with open(filler, "wb", buffering=0) as file:
             try:
@@ -282,7 +281,7 @@ class LiveResumeTest(pools.PoolTest):
             except OSError:
                 pass
             # Room for lines of the logs, not for a checkpoint.
-            file.truncate(max(0, file.tell() - 100_000))
+            file.truncate(max(0, file.tell() - 250_000))
         os.kill(launcher.pid, signal.SIGCONT)
         log = self.peer_folder(0, "small/run") / "events.jsonl"
         self.wait_until(lambda: b"no checkpoint" in log.read_bytes(), "a word of it")

@@ -115,11 +115,11 @@ void judge_sender(const merge::Decision& decision, const merge::Evidence& eviden
 // True once there are as many models as the rule wants, or as can come at all.
 bool hold(const merge::CrowdRule& rule, const Frame& frame, PeerState& peer) {
   peer.crowd.add(frame.from, frame.values);
-  const std::size_t missing =
-      peer.table.out_of_reach() + peer.strikes.ignored(peer.merge_clock()) + 1;
-  const std::size_t others =
-      peer.settings.peers - std::min<std::size_t>(missing, peer.settings.peers);
-  return peer.crowd.size() >= std::min<std::size_t>(rule.models, std::max<std::size_t>(1, others));
+  const auto others = std::count_if(peer.partners.begin(), peer.partners.end(), [&](PeerId who) {
+    return peer.table.reachable(who) && !peer.ignores(who);
+  });
+  const auto most = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, others));
+  return peer.crowd.size() >= std::min<std::size_t>(rule.models, most);
 }
 
 // Returns how many models have gone into it.

@@ -68,7 +68,10 @@ struct PeerState {
         table(s.self, s.peers, s.incarnation, s.at_start),
         votes(s.self, s.peers),
         next_seq(first_seq(s.incarnation)),
-        backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)) {}
+        backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)) {
+    if (s.policy && s.policy->guards().crowd)
+      partners = possible_partners(*s.topology, s.self, s.peers);
+  }
 
   // Every start of a peer numbers its weights anew, so that no two in a run are called the same.
   static std::uint64_t first_seq(std::uint32_t incarnation) {
@@ -88,7 +91,8 @@ struct PeerState {
   Strikes strikes;
   Displacements displacements;
   Crowd crowd;
-  bool poisoned = false;  // the own weights were found not to be finite
+  std::vector<PeerId> partners;  // whose models a crowd can hold; only with a crowd rule
+  bool poisoned = false;         // the own weights were found not to be finite
 
   void state(Archive& a) {
     a("counters", counters)("table", table)("votes", votes)("monitor", monitor);

@@ -32,29 +32,29 @@ Time backed_off(Time first, Time most, std::uint32_t count, kernels::Rng& rng) {
 
 PeerTable::PeerTable(PeerId self, std::uint32_t peers, std::uint32_t incarnation,
                      const std::vector<bool>& at_start)
-    : self_(self), entries_(peers) {
+    : self_(self), entries_(peers, Entry{}) {
   HS_CHECK(self.value < peers && (at_start.empty() || at_start.size() == peers));
-  entries_[self.value].incarnation = incarnation;
-  for (Entry& entry : entries_) entry.interval_s = kBeat_s;
-  for (std::size_t i = 0; i < at_start.size(); ++i) {
-    if (i != self.value && !at_start[i]) entries_[i].is = State::absent;
+  entries_.change(self.value).incarnation = incarnation;
+  for (std::uint32_t i = 0; i < at_start.size(); ++i) {
+    if (i != self.value && !at_start[i]) entries_.change(i).is = State::absent;
   }
   count();
 }
 
 void PeerTable::count() {
   unsettled_ = out_of_reach_ = absent_ = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
     if (i == self_.value) continue;
-    if (is_unsettled(entries_[i].is)) ++unsettled_;
-    if (is_away(entries_[i].is)) ++out_of_reach_;
-    if (entries_[i].is == State::absent) ++absent_;
+    const State is = entries_[i].is;
+    if (is_unsettled(is)) ++unsettled_;
+    if (is_away(is)) ++out_of_reach_;
+    if (is == State::absent) ++absent_;
   }
 }
 
 void PeerTable::move(PeerId peer, State to) {
   HS_CHECK(peer != self_ && peer.value < entries_.size());
-  State& state = entries_[peer.value].is;
+  State& state = entries_.change(peer.value).is;
   if (is_unsettled(state)) --unsettled_;
   if (is_away(state)) --out_of_reach_;
   if (state == State::absent) --absent_;
@@ -81,7 +81,7 @@ void PeerTable::sign_of_life(Entry& entry, Time now) {
 }
 
 PeerTable::News PeerTable::heard(PeerId peer, Time now) {
-  Entry& entry = entries_[peer.value];
+  Entry& entry = entries_.change(peer.value);
   entry.last_heard = now;
   entry.by_silence = false;
   if (entry.is == State::absent) {
@@ -96,7 +96,7 @@ PeerTable::News PeerTable::heard(PeerId peer, Time now) {
 }
 
 PeerTable::News PeerTable::begin_again(PeerId peer, const Pulse& pulse, Time now) {
-  Entry& entry = entries_[peer.value];
+  Entry& entry = entries_.change(peer.value);
   const bool was_absent = entry.is == State::absent;
   entry.incarnation = pulse.incarnation;
   entry.beat = pulse.beat;
@@ -110,13 +110,14 @@ PeerTable::News PeerTable::begin_again(PeerId peer, const Pulse& pulse, Time now
 
 PeerTable::News PeerTable::learn(const Pulse& pulse, Time now) {
   if (pulse.peer.value >= entries_.size()) return News::none;
-  Entry& entry = entries_[pulse.peer.value];
+  const Entry& known = entries_[pulse.peer.value];
   if (pulse.peer == self_)
-    return pulse.incarnation > entry.incarnation ? News::superseded : News::none;
-  if (pulse.incarnation < entry.incarnation) return News::none;
-  if (pulse.incarnation > entry.incarnation || entry.is == State::absent)
+    return pulse.incarnation > known.incarnation ? News::superseded : News::none;
+  if (pulse.incarnation < known.incarnation) return News::none;
+  if (pulse.incarnation > known.incarnation || known.is == State::absent)
     return begin_again(pulse.peer, pulse, now);
-  if (pulse.beat <= entry.beat) return News::none;
+  if (pulse.beat <= known.beat) return News::none;
+  Entry& entry = entries_.change(pulse.peer.value);
   entry.beat = pulse.beat;
   if (entry.is == State::left) return News::none;
   if (pulse.beat == Pulse::kLeft) {
@@ -131,22 +132,24 @@ PeerTable::News PeerTable::learn(const Pulse& pulse, Time now) {
 }
 
 void PeerTable::beat() {
-  if (entries_[self_.value].beat < Pulse::kLeft - 1) ++entries_[self_.value].beat;
+  Entry& own = entries_.change(self_.value);
+  if (own.beat < Pulse::kLeft - 1) ++own.beat;
 }
 
-void PeerTable::say_goodbye() { entries_[self_.value].beat = Pulse::kLeft; }
+void PeerTable::say_goodbye() { entries_.change(self_.value).beat = Pulse::kLeft; }
 
 std::vector<Pulse> PeerTable::pulses(std::size_t limit) {
   std::vector<Pulse> out;
   const auto add = [&](std::uint32_t i) {
-    out.push_back({PeerId(i), entries_[i].incarnation, entries_[i].beat});
+    const Entry& entry = entries_[i];
+    out.push_back({PeerId(i), entry.incarnation, entry.beat});
   };
+  out.reserve(std::min(limit, entries_.stored() + 1));
   add(self_.value);
-  const auto n = static_cast<std::uint32_t>(entries_.size());
-  for (std::uint32_t looked = 0; looked < n && out.size() < limit; ++looked) {
-    const std::uint32_t i = next_pulse_;
-    next_pulse_ = (next_pulse_ + 1) % n;
-    // Of one that has not beaten yet there is nothing to say but that it is there.
+  // Of one that was never heard of there is nothing to say.
+  for (std::size_t looked = 0; looked < entries_.stored() && out.size() < limit; ++looked) {
+    const std::uint32_t i = entries_.stored_from(next_pulse_);
+    next_pulse_ = (i + 1) % entries_.size();
     if (i != self_.value && entries_[i].is != State::absent) add(i);
   }
   return out;
@@ -157,13 +160,13 @@ void PeerTable::finished(PeerId peer) {
 }
 
 void PeerTable::left(PeerId peer) {
-  entries_[peer.value].beat = Pulse::kLeft;
+  entries_.change(peer.value).beat = Pulse::kLeft;
   troubles_.erase(peer.value);
   move(peer, State::left);
 }
 
 bool PeerTable::gone(PeerId peer) {
-  Entry& entry = entries_[peer.value];
+  Entry& entry = entries_.change(peer.value);
   if (entry.is == State::left || entry.is == State::absent) return false;
   entry.by_silence = false;
   if (entry.is == State::gone) return false;
@@ -179,7 +182,7 @@ bool PeerTable::failed(PeerId peer, Time now, kernels::Rng& rng) {
     trouble.avoid_until =
         now + backed_off(limits::kAvoidFirst, limits::kAvoidMost, trouble.failures - 1, rng);
   }
-  entries_[peer.value].by_silence = false;
+  entries_.change(peer.value).by_silence = false;
   if (state(peer) == State::finished || state(peer) == State::gone) return false;
   const bool is_news = state(peer) == State::training;
   if (is_news) move(peer, State::suspected);
@@ -201,28 +204,38 @@ double PeerTable::expected_interval_s(const Entry& entry) const {
   return std::max<double>(least, entry.interval_s);
 }
 
+std::optional<PeerTable::Change> PeerTable::silence(std::uint32_t i, Time now) {
+  const Entry& entry = entries_[i];
+  const PeerId peer(i);
+  if (peer == self_ || !(reachable(peer) || entry.is == State::suspected)) return std::nullopt;
+  const Time silence = now - entry.last_heard;
+  const double mean_s = expected_interval_s(entry);
+  const bool gone = silence > seconds(kGoneAfter * mean_s);
+  // Who has finished is waited for by nobody and merges little: only long silence counts.
+  const bool suspected = entry.is == State::training && silence > seconds(kSuspectAfter * mean_s);
+  if (!gone && !suspected) return std::nullopt;
+  entries_.change(i).by_silence = true;
+  troubles_[i];
+  move(peer, gone ? State::gone : State::suspected);
+  return Change{peer, state(peer), silence};
+}
+
 std::vector<PeerTable::Change> PeerTable::silences(Time now) {
+  const Entry& unheard = entries_.common();
+  if (now - unheard.last_heard > seconds(kSuspectAfter * expected_interval_s(unheard)))
+    entries_.store_all();
+  std::vector<std::uint32_t> looked_at;
+  entries_.for_each_stored([&](std::uint32_t i, const Entry&) { looked_at.push_back(i); });
   std::vector<Change> changes;
-  for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
-    const PeerId peer(i);
-    if (peer == self_ || !(reachable(peer) || entry.is == State::suspected)) continue;
-    const Time silence = now - entry.last_heard;
-    const double mean_s = expected_interval_s(entry);
-    const bool gone = silence > seconds(kGoneAfter * mean_s);
-    // Who has finished is waited for by nobody and merges little: only long silence counts.
-    const bool suspected = entry.is == State::training && silence > seconds(kSuspectAfter * mean_s);
-    if (!gone && !suspected) continue;
-    entry.by_silence = true;
-    troubles_[i];
-    move(peer, gone ? State::gone : State::suspected);
-    changes.push_back({peer, entry.is, silence});
+  for (const std::uint32_t i : looked_at) {
+    if (const auto change = silence(i, now)) changes.push_back(*change);
   }
   return changes;
 }
 
 void PeerTable::excuse(Time gap) {
-  for (Entry& entry : entries_) entry.last_heard += gap;
+  entries_.common().last_heard += gap;
+  entries_.for_each_stored([&](std::uint32_t, Entry& entry) { entry.last_heard += gap; });
 }
 
 std::vector<PeerId> PeerTable::retries(Time now, kernels::Rng& rng) {
@@ -249,15 +262,16 @@ void PeerTable::reopen_finished() {
 }
 
 void PeerTable::state(Archive& archive) {
-  const std::size_t peers = entries_.size();
+  const std::uint32_t peers = entries_.size();
   archive("entries", entries_)("troubles", troubles_)("next_pulse", next_pulse_);
   if (!archive.loading()) return;
-  if (entries_.size() != peers) archive.fail("entries", "another number of peers");
   const bool fits = next_pulse_ < peers && (troubles_.empty() || troubles_.rbegin()->first < peers);
   if (!fits) archive.fail("troubles", "a peer that does not exist");
-  for (const Entry& entry : entries_) {
+  const auto check = [&](const Entry& entry) {
     if (entry.is > State::left) archive.fail("entries", "a state that does not exist");
-  }
+  };
+  check(entries_.common());
+  entries_.for_each_stored([&](std::uint32_t, const Entry& entry) { check(entry); });
   count();
 }
 

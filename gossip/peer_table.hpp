@@ -11,16 +11,21 @@
 //
 // First-hand trouble (no answer, no connection) ends with a frame from the peer itself: that others
 // hear it does not make it reachable from here. Silence ends with any newer pulse. A higher
-// incarnation is another start of the same peer and begins afresh. O(n) memory, 24 bytes a peer;
-// O(1) updates, O(n) for silences and reopen_finished().
+// incarnation is another start of the same peer and begins afresh. 24 bytes a peer; in pools of
+// more than a thousand only for those that were heard of (sparse_peers.hpp). O(1) updates, O(n) for
+// silences, reopen_finished() and lists.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "gossip/limits.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/pulse.hpp"
+#include "gossip/sparse_peers.hpp"
 #include "kernels/core/rng.hpp"
 
 namespace hearsay::gossip {
@@ -89,7 +94,8 @@ class PeerTable {
   struct Entry {
     State is = State::training;
     bool by_silence = false;  // why it is suspected or gone
-    float interval_s = 0.0f;  // mean time between signs of life
+    float interval_s =
+        std::chrono::duration<float>(limits::kBeat).count();  // mean time between signs of life
     std::uint32_t incarnation = 0, beat = 0;
     Time last_heard{0};
     void state(Archive& a) {
@@ -110,9 +116,10 @@ class PeerTable {
   News begin_again(PeerId peer, const Pulse& pulse, Time now);
   double expected_interval_s(const Entry& entry) const;
   void count();
+  std::optional<Change> silence(std::uint32_t peer, Time now);
 
   PeerId self_;
-  std::vector<Entry> entries_;
+  SparsePeers<Entry> entries_;
   std::map<std::uint32_t, Trouble> troubles_;  // [peer]
   std::uint32_t next_pulse_ = 0;               // whose pulse is due to be passed on
   std::size_t unsettled_ = 0, out_of_reach_ = 0, absent_ = 0;

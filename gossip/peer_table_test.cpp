@@ -200,3 +200,27 @@ TEST_CASE("a table survives being kept") {
   Archive wrong(kept.json(), kept.arrays());
   CHECK_THROWS_AS(wrong("table", smaller), ArchiveFault);
 }
+
+TEST_CASE("in a pool of thousands only those heard of are kept, and silence finds all of them") {
+  constexpr std::uint32_t kPeers = 4000;
+  PeerTable table(PeerId(5), kPeers);
+  CHECK(table.pulses(16).size() == 1);  // nothing to say of others yet
+  CHECK(table.heard(PeerId(3999), 1s) == News::none);
+  CHECK(table.learn({PeerId(17), 0, 3}, 2s) == News::none);
+  const auto pulses = table.pulses(16);
+  REQUIRE(pulses.size() == 3);
+  CHECK(pulses[1].peer == PeerId(17));
+  CHECK(pulses[1].beat == 3);
+  CHECK(pulses[2].peer == PeerId(3999));
+  CHECK(table.may_merge(PeerId(1234), 2s));
+  table.finished(PeerId(1234));
+  CHECK(table.in_state(State::finished) == std::vector<PeerId>{PeerId(1234)});
+  CHECK(table.in_state(State::training).size() == kPeers - 2);
+  table.excuse(10s);
+  CHECK(table.last_heard(PeerId(2000)) == 10s);
+  CHECK(table.silences(60s).empty());
+  const auto silent = table.silences(20000s);
+  CHECK(silent.size() == kPeers - 1);
+  CHECK(table.all_settled());
+  CHECK(table.out_of_reach() == kPeers - 1);
+}

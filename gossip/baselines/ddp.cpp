@@ -22,7 +22,12 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
     if (settings_.peers == 1) return step_finished(now, out);
     take_waiting(now, model, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
-    if (in->frame.kind != FrameKind::chunk) return;
+    if (in->frame.kind != FrameKind::chunk || in->frame.from != previous() || waits_for_ever_)
+      return;
+    // In a step the peer before this one sends 2 (n - 1) slices, and it enters the next step only
+    // with this one's help: more than that never waits.
+    if (waiting_.size() >= 2 * (settings_.peers - 1))
+      return break_ring(in->frame, "more slices came than a step has", out);
     waiting_.push_back(in->frame);
     take_waiting(now, model, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
@@ -87,11 +92,18 @@ void Ddp::send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Act
 void Ddp::take_waiting(Time now, LocalModel& model, Actions& out) {
   // TCP and the simulated network keep a link's order, so the first frame in line is the next one
   // due.
-  while (reducing_ && !done_ && !waiting_.empty() && waiting_.front().seq == counters_.steps) {
+  while (reducing_ && !done_ && !waiting_.empty()) {
     const Frame frame = std::move(waiting_.front());
     waiting_.pop_front();
     take_slice(frame, now, model, out);
   }
+}
+
+void Ddp::break_ring(const Frame& frame, const std::string& why, Actions& out) {
+  out.push_back(action::Record{fault_event("slice lost", frame.from, why, "waits for ever")});
+  waiting_.clear();
+  reducing_ = false;
+  waits_for_ever_ = true;
 }
 
 void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out) {
@@ -102,16 +114,13 @@ void Ddp::take_slice(const Frame& frame, Time now, LocalModel& model, Actions& o
   // More peers than values: some slices are empty, and travel as frames without values.
   const auto in = frame.values ? frame.values->span() : std::span<const float>{};
   // A slice before this one was lost, or this is none: the ring cannot go on.
-  if (frame.slice != due || in.size() != own.size()) {
-    out.push_back(action::Record{fault_event("slice lost", frame.from,
-                                             "slice " + std::to_string(frame.slice) + " of " +
-                                                 std::to_string(in.size()) + " values came, " +
-                                                 std::to_string(due) + " of " +
-                                                 std::to_string(own.size()) + " was due",
-                                             "waits for ever")});
-    reducing_ = false;
-    waits_for_ever_ = true;
-    return;
+  if (frame.seq != counters_.steps || frame.slice != due || in.size() != own.size()) {
+    return break_ring(
+        frame,
+        "slice " + std::to_string(frame.slice) + " of step " + std::to_string(frame.seq) +
+            " with " + std::to_string(in.size()) + " values came, " + std::to_string(due) + " of " +
+            std::to_string(counters_.steps) + " with " + std::to_string(own.size()) + " was due",
+        out);
   }
   Sum sum{frame.mass, frame.converged};
   const bool summing =

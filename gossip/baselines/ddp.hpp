@@ -51,10 +51,15 @@ class Ddp final : public Protocol {
   void send_slice(std::uint32_t slice, const Sum& sum, LocalModel& model, Actions& out);
   void take_waiting(Time now, LocalModel& model, Actions& out);
   void take_slice(const Frame& frame, Time now, LocalModel& model, Actions& out);
+  // A ring with a hole cannot add up: says so, and takes nothing more.
+  void break_ring(const Frame& frame, const std::string& why, Actions& out);
   void step_finished(Time now, Actions& out);
   void partner_down(PeerId who, Actions& out);
   void finish(const std::string& reason, bool alive, Actions& out);
   PeerId next() const { return PeerId((settings_.self.value + 1) % settings_.peers); }
+  PeerId previous() const {
+    return PeerId((settings_.self.value + settings_.peers - 1) % settings_.peers);
+  }
 
   DdpSettings settings_;
   Counters counters_;

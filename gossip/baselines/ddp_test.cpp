@@ -153,3 +153,26 @@ TEST_CASE("a slice of another size than the ring cuts is no slice, and no reason
   ring.feed(0, input::Stop{"stopped"});
   CHECK(ring.ends.size() == 1);
 }
+
+TEST_CASE("slices without end from the peer before, or from another, cost no memory") {
+  Ring ring(3, 9, 6);
+  for (std::uint32_t i = 0; i < 3; ++i) ring.feed(i, input::Start{});
+  Frame frame;
+  frame.kind = FrameKind::chunk;
+  frame.from = PeerId(1);
+  frame.values = ring.models[0]->copy(std::vector<float>(3));
+  for (int i = 0; i < 10; ++i) ring.feed(0, input::FrameIn{frame});
+  CHECK(frame.values.use_count() == 1);  // not from the peer before: nothing is kept
+
+  frame.from = PeerId(2);
+  for (long i = 1; i <= 4; ++i) {
+    ring.feed(0, input::FrameIn{frame});
+    CHECK(frame.values.use_count() == 1 + i);
+  }
+  for (int i = 0; i < 10; ++i) ring.feed(0, input::FrameIn{frame});
+  CHECK(frame.values.use_count() == 1);  // one too many: the ring is broken and keeps none
+  ring.feed(0, input::StepDone{{32, 1.0, 0, 0.1}});
+  CHECK(ring.scales.empty());
+  ring.feed(0, input::Stop{"stopped"});
+  CHECK(ring.ends.size() == 1);
+}

@@ -108,6 +108,29 @@ TEST_CASE("push-sum halves the sender's mass and weighs the receiver's move by i
   CHECK((b.protocol.counters().mass == 1.5 || b.protocol.counters().mass == 0.75));
 }
 
+TEST_CASE("push-sum: who only sends keeps a share of its mass, but does not fall silent for ever") {
+  auto s = settings(0, 2, ExchangeKind::push_sum);
+  s.blocks.epochs = 1'000'000;
+  Seat a(s, {1, 2});
+  a.on(input::Start{});
+  const double usual_share = 1.0 / (64.0 * 2.0);
+  int first_pause = 0, pushes = 0, pushes_since_half_time = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Actions out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
+    for (const auto& send : take<action::Send>(out)) {
+      if (send.frame.kind != FrameKind::push) continue;
+      ++pushes;
+      pushes_since_half_time += i > 10'000;
+    }
+    const bool is_low = a.protocol.counters().mass < usual_share;
+    if (is_low && first_pause == 0) first_pause = pushes;
+    CHECK(a.protocol.counters().mass > 0.0);
+  }
+  CHECK(first_pause == 8);  // 2^-8 is the first below 2^-7
+  CHECK(pushes > first_pause);
+  CHECK(pushes_since_half_time > 0);
+}
+
 TEST_CASE("with wait the initiator trains on only after the partner has answered") {
   auto s = settings(0, 2, ExchangeKind::pairwise);
   s.wait = true;

@@ -19,7 +19,7 @@ class PendingExchange : public Exchange {
   void partner_down(PeerId who, PeerState& peer, Turn& turn) final;
   void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
-  void state(Archive& a) final { a("entry", entry_)("deadlines", deadlines_); }
+  void state(Archive& a) override { a("entry", entry_)("deadlines", deadlines_); }
 
  protected:
   struct Entry {

@@ -14,6 +14,38 @@
 namespace hearsay::gossip {
 namespace {
 
+// Whether a peer may give half of its mass away. One that only sends would run out of it, and the
+// next model that came would replace its own training: it keeps a share of what masses usually
+// are, and waits until it has received some. What is usual is learnt from what comes in, because
+// masses are relative: frames that are lost take theirs along, and a pool that has bled must not
+// wait for masses of old. A peer to whom nothing comes at all thinks less and less usual.
+class Thrift {
+ public:
+  // Of a mass, however often it was halved: of no weight beside any other, and still a number.
+  static constexpr double kLeast = 1e-200;
+
+  bool may_send(double mass, std::uint32_t peers) {
+    if (mass >= usual_ / (kShare * peers)) return true;
+    if (++starved_ > kPatience) usual_ = std::max(0.5 * usual_, kLeast);
+    return false;
+  }
+  void received(double mass) {
+    starved_ = 0;
+    usual_ = std::max(usual_ + kWeight * (2.0 * mass - usual_), kLeast);  // half of it was sent
+  }
+  void state(Archive& a) {
+    a("usual", usual_)("starved", starved_);
+    if (a.loading() && !(usual_ >= kLeast && usual_ <= 2.0 * limits::kMostMass))
+      a.fail("usual", "is no mass");
+  }
+
+ private:
+  static constexpr double kShare = 64.0, kWeight = 0.125;
+  static constexpr std::uint32_t kPatience = 4;  // merges
+  double usual_ = 1.0;
+  std::uint32_t starved_ = 0;  // merges in a row that were not started
+};
+
 class PushSum final : public PendingExchange {
  public:
   explicit PushSum(bool wait) : wait_(wait) {}
@@ -23,9 +55,8 @@ class PushSum final : public PendingExchange {
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
     double& mass = peer.counters.mass;
-    // A peer that only sends would run out of mass: it waits until it has received some.
-    if (mass < 1.0 / (64.0 * peer.settings.peers)) return false;
-    mass *= 0.5;
+    if (!thrift_.may_send(mass, peer.settings.peers)) return false;
+    mass = std::max(0.5 * mass, Thrift::kLeast);
     push(partner, mass, wait_, peer, turn);
     return true;
   }
@@ -38,7 +69,13 @@ class PushSum final : public PendingExchange {
     const merge::Decision decision = merge_in({frame, nullptr, alpha}, peer, turn);
     if (decision.verdict != merge::Verdict::refuse)
       mass = std::min(mass + frame.mass, limits::kMostMass);
+    thrift_.received(frame.mass);
     if (frame.kind == FrameKind::push) acknowledge(frame, peer, turn);
+  }
+
+  void state(Archive& a) override {
+    PendingExchange::state(a);
+    a("thrift", thrift_);
   }
 
   void refuse(Frame frame, PeerState& peer, Turn& turn) override {
@@ -54,6 +91,7 @@ class PushSum final : public PendingExchange {
   }
 
  private:
+  Thrift thrift_;
   bool wait_;
 };
 

@@ -71,6 +71,28 @@ class Graph final : public Topology {
 
 }  // namespace
 
+std::vector<PeerId> possible_partners(const Topology& topology, PeerId self, std::uint32_t peers) {
+  constexpr std::uint64_t kRounds = 64;
+  const auto chooses = [&](PeerId who, PeerId whom) {
+    const std::uint64_t rounds = topology.degree(who, 0) == 1 ? kRounds : 1;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::uint32_t degree = topology.degree(who, round);
+      for (std::uint32_t i = 0; i < degree; ++i) {
+        if (topology.neighbour(who, round, i) == whom) return true;
+      }
+    }
+    return false;
+  };
+  const bool everyone = topology.degree(self, 0) + 1 >= peers;
+  std::vector<PeerId> partners;
+  for (std::uint32_t i = 0; i < peers; ++i) {
+    const PeerId other(i);
+    if (other != self && (everyone || chooses(self, other) || chooses(other, self)))
+      partners.push_back(other);
+  }
+  return partners;
+}
+
 std::unique_ptr<Topology> make_uniform(std::uint32_t peers) {
   return std::make_unique<Uniform>(peers);
 }

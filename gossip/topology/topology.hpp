@@ -24,6 +24,10 @@ class Topology {
                            std::uint32_t index) const = 0;  // index < degree
 };
 
+// Whom `self` may ever exchange weights with, whoever begins; by id. Topologies that rotate are
+// asked for 64 rounds. Cost: O(peers x degree), or O(peers) when everyone is a neighbour.
+std::vector<PeerId> possible_partners(const Topology& topology, PeerId self, std::uint32_t peers);
+
 std::unique_ptr<Topology> make_uniform(std::uint32_t peers);  // everyone else
 std::unique_ptr<Topology> make_ring(std::uint32_t peers);     // i - 1 and i + 1
 // One-peer exponential graph (Ying et al. 2021, arXiv 2110.13363): i + 2^(t mod ceil(log2 n)), one

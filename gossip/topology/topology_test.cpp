@@ -64,3 +64,17 @@ TEST_CASE("a graph from edges knows both directions and what is not connected") 
   CHECK_FALSE(is_connected(4, {{0, 1}, {2, 1}}));
   CHECK(is_connected(3, {{0, 1}, {2, 1}}));
 }
+
+TEST_CASE("possible partners are who chooses and who is chosen") {
+  const auto ids = [](std::initializer_list<std::uint32_t> values) {
+    std::vector<PeerId> peers;
+    for (const std::uint32_t value : values) peers.push_back(PeerId(value));
+    return peers;
+  };
+  CHECK(possible_partners(*make_ring(6), PeerId(0), 6) == ids({1, 5}));
+  CHECK(possible_partners(*make_uniform(4), PeerId(2), 4) == ids({0, 1, 3}));
+  // 1, 2, 4 and 8 places further on, and as many back
+  CHECK(possible_partners(*make_exponential(11), PeerId(0), 11) == ids({1, 2, 3, 4, 7, 8, 9, 10}));
+  CHECK(possible_partners(*make_graph(4, {{0, 1}, {1, 2}, {2, 3}}), PeerId(1), 4) == ids({0, 2}));
+  CHECK(possible_partners(*make_uniform(1), PeerId(0), 1).empty());
+}

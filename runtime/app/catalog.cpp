@@ -88,8 +88,9 @@ CatalogSection compute_models() {
           {{"fixed", "fixed | fixed:5ms",
             "every mini-batch takes the same virtual time, times the peer's slowness",
             "1 ms a mini-batch unless said"},
-           {"jitter", "jitter:cv=0.2 | jitter:cv=0.2,step=1ms",
-            "times vary from mini-batch to mini-batch", "1 ms a mini-batch on average"}},
+           {"jitter", "jitter:cv=0.2 | jitter:cv=0.2,step=1ms,stragglers=10%*4,pause=1%*50ms",
+            "times vary; both: a share of slow peers, and of mini-batches that wait",
+            "1 ms a mini-batch on average"}},
           {}};
 }
 
@@ -151,7 +152,8 @@ CatalogSection faults() {
   return {
       "chaos",
       "fault",
-      {{"kill", "kill=1@30% | kill=p03@5s", "so many peers, or this one, die",
+      {{"kill", "kill=1@30% | kill=p03@5s | kill=p03@30%..50%",
+        "so many peers, or this one, die; with an end (simulated) it comes back",
         "the peer's shard is lost to the pool"},
        {"stall", "stall=p02@10%..20%", "the peer stands still for a while",
         "merges with it come late"},

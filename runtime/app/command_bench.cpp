@@ -6,15 +6,12 @@
 #include <functional>
 #include <iostream>
 #include <sstream>
-#include <thread>
 
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
-#include "kernels/ops/gemm.hpp"
+#include "runtime/app/bench_output.hpp"
 #include "runtime/app/command.hpp"
-#include "runtime/app/machine.hpp"
-#include "runtime/app/version.hpp"
 #include "runtime/bench/bench_mix.hpp"
 #include "runtime/bench/bench_net.hpp"
 #include "runtime/bench/bench_train.hpp"
@@ -38,38 +35,6 @@ std::vector<std::string> comma_parts(const std::string& text) {
   return parts;
 }
 
-template <typename... Values>
-void print(const char* pattern, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, pattern, values...);
-  std::cout << text;
-}
-
-Json header_json(const char* bench) {
-  Json j;
-  j["bench"] = bench;
-  j["version"] = version_number();
-  j["git"] = git_commit();
-  j["build"] = build_text();
-  j["cpu"] = cpu_facts().model;
-  j["blas"] = kernels::blas_description();
-  return j;
-}
-
-void print_header(const Json& header, const std::string& method) {
-  std::cout << "# hearsay bench " << header["bench"].get<std::string>() << "  git "
-            << header["git"].get<std::string>() << "  cpu " << header["cpu"].get<std::string>()
-            << "  " << header["blas"].get<std::string>() << "\n# " << method << "\n";
-}
-
-CommandSyntax bench_syntax(const char* name, const char* summary) {
-  CommandSyntax syntax;
-  syntax.name = name;
-  syntax.summary = summary;
-  syntax.options = {"json"};
-  return syntax;
-}
-
 int train(const std::vector<std::string>& args) {
   CommandSyntax syntax =
       bench_syntax("bench train", "training steps beside sgemm alone on the same shapes");
@@ -90,7 +55,7 @@ int train(const std::vector<std::string>& args) {
   const auto least = arguments.value("require");
   const double least_share = least ? parse_share("--require", *least) : 0.0;
   const std::vector<TrainBenchRow> rows = bench_train(config.model, {32, 64});
-  Json json{{"header", header_json("train")}, {"rows", Json::array()}};
+  Json json{{"header", bench_header("train")}, {"rows", Json::array()}};
   for (const TrainBenchRow& row : rows) {
     json["rows"].push_back({{"op", "train"},
                             {"batch", row.batch},
@@ -129,7 +94,7 @@ int mix(const std::vector<std::string>& args) {
     return 0;
   }
   const RunConfig config = typed_config(merge_settings(arguments, process_environment()));
-  Json json{{"header", header_json("mix")}, {"rows", Json::array()}};
+  Json json{{"header", bench_header("mix")}, {"rows", Json::array()}};
   if (!config.json) {
     print_header(json["header"],
                  "vectors of 200 values, learning off, through the protocol objects and host of "
@@ -306,7 +271,7 @@ int net(const std::vector<std::string>& args) {
   const bool as_json = wants_json(arguments);
   const BenchSecurity security = bench_security(arguments);
   const auto plan = net_plan(arguments, security);
-  Json json{{"header", header_json("net")}, {"rows", Json::array()}};
+  Json json{{"header", bench_header("net")}, {"rows", Json::array()}};
   json["header"]["tls"] = security != nullptr;
   if (!as_json) {
     print_header(
@@ -336,7 +301,8 @@ int net(const std::vector<std::string>& args) {
 int command_bench(const std::vector<std::string>& args) {
   static const std::vector<Verb> verbs{{"train", "training step against sgemm", train},
                                        {"mix", "mixing against theory", mix},
-                                       {"net", "frames between processes", net}};
+                                       {"net", "frames between processes", net},
+                                       {"scale", "pools of thousands", bench_scale_command}};
   return run_verb("bench", verbs, args);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
+#include "runtime/app/command_study.hpp"
 #include "runtime/app/pool_end.hpp"
 #include "runtime/app/progress.hpp"
 #include "runtime/app/result_json.hpp"
@@ -19,6 +20,8 @@
 #include "runtime/config/config.hpp"
 #include "runtime/host/export_model.hpp"
 #include "runtime/log/atomic_file.hpp"
+#include "runtime/log/event_reader.hpp"
+#include "runtime/log/invariants.hpp"
 #include "runtime/log/run_dir.hpp"
 #include "runtime/sim/simulation.hpp"
 
@@ -78,6 +81,16 @@ Earlier load_earlier(const RunDir& run, const RunRecord& record, Simulation& sim
   return earlier;
 }
 
+// --check: what holds for every log holds for this one, or the run has failed.
+void judge_log(const RunDir& dir, PoolResult& result) {
+  const Breaches broken = broken_invariants(read_events(dir.events_jsonl()).events);
+  if (broken.empty()) return;
+  result.reason += (result.reason.empty() ? "" : "; ") + broken.front() +
+                   (broken.size() > 1 ? " and " + std::to_string(broken.size() - 1) + " more" : "");
+  result.verdict = "invariant broken";
+  result.exit_code = static_cast<int>(kernels::ExitCode::check_failed);
+}
+
 int run_and_report(const RunConfig& config, const Settings& settings, Simulation& simulation,
                    const Earlier* earlier) {
   const RunDir dir = earlier ? earlier->run : begin_run(settings, config, facts_of(simulation));
@@ -109,6 +122,7 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
     const auto end = gossip::Time(static_cast<std::int64_t>(result.virtual_s.value_or(0.0) * 1e9));
     record->write(end, "pool", finished);
     record->close();
+    if (config.check) judge_log(dir, result);
   } catch (const kernels::Fault& fault) {
     // A log that cannot be taken up (another process writes it) was not touched.
     if (earlier && fault.code() != kernels::ExitCode::check_failed) throw;
@@ -185,6 +199,7 @@ int command_sim(const std::vector<std::string>& args) {
     std::cout << *help;
     return 0;
   }
+  if (const auto study = arguments.value("study")) return run_study(arguments, *study);
   catch_checkpoint_signal();  // one that comes early is served at the first event
   const Settings settings = merge_settings(arguments, process_environment());
   if (parse_boolean("--resume", settings.text("resume")) && !settings.text("run").empty())

@@ -27,7 +27,16 @@ const CommandSyntax& sim_syntax() {
       .summary = "train a pool of peers in one process, in virtual time",
       .options = all_but({"listen", "join", "insecure", "secret", "tls", "revoked", "announce",
                           "name", "start-with", "restarts", "metrics"}),
-      .own = {},
+      .own = {Option{.name = "study",
+                     .default_text = "",
+                     .kind = ValueKind::file,
+                     .placeholder = "FILE",
+                     .help = "many runs: JSON with a base and what varies",
+                     .detail =
+                         "{\"base\": {...}, \"vary\": {\"seed\": [0, 1, 2]}}: all combinations, "
+                         "--threads at a time, into --run DIR; the same command goes on where "
+                         "it was cut off. Prints means and 95 % intervals over seeds.",
+                     .group = "run"}},
       .max_words = 0,
       .examples = {"hearsay sim --preset digits",
                    "hearsay sim --protocol push --chaos kill=p03@30%"}};
@@ -39,7 +48,7 @@ const CommandSyntax& train_syntax() {
       .name = "train",
       .words = "",
       .summary = "be one peer: by a launcher or by hand",
-      .options = all_but({"net", "compute", "threads"}),
+      .options = all_but({"net", "compute", "scenario", "check", "threads"}),
       .own = {Option{.name = "no-supervisor",
                      .default_text = "false",
                      .kind = ValueKind::boolean,
@@ -61,8 +70,8 @@ const CommandSyntax& launch_syntax() {
       .name = "launch",
       .words = "-n N",
       .summary = "N peers as processes here, watched",
-      .options = all_but({"net", "compute", "threads", "listen", "join", "insecure", "announce",
-                          "name", "start-with"}),
+      .options = all_but({"net", "compute", "scenario", "check", "threads", "listen", "join",
+                          "insecure", "announce", "name", "start-with"}),
       .own = {},
       .max_words = 0,
       .examples = {"hearsay launch -n 4", "hearsay launch -n 4 --chaos kill=1@30%"}};

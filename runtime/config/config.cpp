@@ -293,6 +293,7 @@ RunConfig typed_config(const Settings& settings) {
   config.checkpoint_every_s = reader.read("checkpoint-every", read_time);
   config.log_digests = reader.read("log-digests", read_digests);
   if (settings.text("metrics") != kOff) config.metrics = settings.text("metrics");
+  config.check = reader.boolean("check");
   config.json = reader.boolean("json");
   config.quiet = reader.boolean("quiet");
   config.dry_run = reader.boolean("dry-run");

@@ -43,6 +43,10 @@ class Settings {
 
 // Flags that are not in the table (a command's own) are left alone. Throws UsageError.
 Settings merge_settings(const Arguments& arguments, const Environment& environment);
+// With these texts in the place of a --config file's.
+Settings merge_settings(const Arguments& arguments, const Environment& environment,
+                        const std::map<std::string, std::vector<std::string>>& file,
+                        const std::string& origin);
 
 // The configuration of a run that is resumed: that of its run.json. Flags and environment may give
 // the options named, and those that are about this call only, another text; any other that says

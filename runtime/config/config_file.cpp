@@ -8,8 +8,6 @@
 #include <iterator>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
 #include "runtime/config/spec.hpp"
@@ -46,7 +44,9 @@ namespace {
          "not valid JSON: " + why);
 }
 
-Json parse_json(const std::string& text, const std::string& path) {
+}  // namespace
+
+Json parse_config_json(const std::string& text, const std::string& path) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto check_key = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > static_cast<int>(kMostJsonNesting)) refuse(path, "objects are nested too deeply");
@@ -68,6 +68,8 @@ Json parse_json(const std::string& text, const std::string& path) {
     refuse(path, error.what());
   }
 }
+
+namespace {
 
 // 32.0 is written as 32, so that counts may come from programs that know only floats.
 std::string number_text(const Json& value) {
@@ -170,7 +172,7 @@ std::vector<std::string> option_texts(const Option& option, const Json& given,
 }  // namespace
 
 OptionTexts parse_config_text(const std::string& text, const std::string& path) {
-  const Json document = parse_json(text, path);
+  const Json document = parse_config_json(text, path);
   if (!document.is_object()) {
     refuse(path, "a config file is one JSON object");
   }
@@ -194,21 +196,27 @@ OptionTexts parse_config_text(const std::string& text, const std::string& path) 
   return texts;
 }
 
-OptionTexts read_config_file(const std::string& path) {
+OptionTexts read_config_file(const std::string& path) { return read_config_file(path, "--config"); }
+
+OptionTexts read_config_file(const std::string& path, const std::string& option) {
+  return parse_config_text(read_config_text(path, option), path);
+}
+
+std::string read_config_text(const std::string& path, const std::string& option) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    refuse(path, "cannot be opened (--config)");
+    refuse(path, "cannot be opened (" + option + ")");
   }
   std::string text(kMaxConfigBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (file.fail() && !file.eof())) {
-    refuse(path, "cannot be read (--config)");
+    refuse(path, "cannot be read (" + option + ")");
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxConfigBytes) {
     refuse(path, "longer than a config file may be (1 MiB)");
   }
-  return parse_config_text(text, path);
+  return text;
 }
 
 }  // namespace hearsay::runtime

@@ -9,6 +9,8 @@
 #include "runtime/config/config.hpp"
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/presets.hpp"
+#include "runtime/config/scenario.hpp"
+#include "runtime/config/spec.hpp"
 
 namespace hearsay::runtime {
 
@@ -70,6 +72,21 @@ OptionTexts environment_texts(const Environment& environment) {
   return texts;
 }
 
+// Below flags and variables, above files and presets, whose peers and seed it needs.
+void lay_scenario(Settings& settings) {
+  const std::string name = settings.text("scenario");
+  if (name == "off") return;
+  const OptionTexts texts = name == "random"
+                                ? random_scenario(parse_count("--seed", settings.text("seed")),
+                                                  parse_count("--peers", settings.text("peers")))
+                                : read_scenario(name);
+  for (const auto& [option, values] : texts) {
+    const std::string& origin = settings.origin(option);
+    if (origin == "flag" || origin.starts_with("environment")) continue;
+    settings.set(option, values, "scenario " + name);
+  }
+}
+
 }  // namespace
 
 Environment process_environment() {
@@ -93,21 +110,30 @@ bool is_data_folder(std::string_view text) {
   return std::filesystem::is_directory(std::filesystem::path(text), ignored);
 }
 
+namespace {
+
+// A flag's or else a variable's text; they also say which file and preset the layers below are.
+std::string chosen(const OptionTexts& flags, const OptionTexts& variables,
+                   const std::string& name) {
+  if (const auto flag = flags.find(name); flag != flags.end()) return flag->second.front();
+  const auto variable = variables.find(name);
+  return variable != variables.end() ? variable->second.front() : std::string();
+}
+
+}  // namespace
+
 Settings merge_settings(const Arguments& arguments, const Environment& environment) {
+  const std::string path = chosen(flag_texts(arguments), environment_texts(environment), "config");
+  return merge_settings(arguments, environment,
+                        path.empty() ? OptionTexts{} : read_config_file(path), "file " + path);
+}
+
+Settings merge_settings(const Arguments& arguments, const Environment& environment,
+                        const OptionTexts& file, const std::string& origin) {
   Settings settings = defaults();
   const OptionTexts flags = flag_texts(arguments);
   const OptionTexts variables = environment_texts(environment);
-  // The layers above also say which file and which preset the layers below are.
-  const auto choose = [&](const std::string& name) {
-    if (const auto flag = flags.find(name); flag != flags.end()) {
-      return flag->second.front();
-    }
-    const auto variable = variables.find(name);
-    return variable != variables.end() ? variable->second.front() : std::string();
-  };
-  const std::string path = choose("config");
-  const OptionTexts file = path.empty() ? OptionTexts{} : read_config_file(path);
-  std::string preset_name = choose("preset");
+  std::string preset_name = chosen(flags, variables, "preset");
   if (preset_name.empty()) {
     const auto from_file = file.find("preset");
     preset_name = from_file != file.end() ? from_file->second.front() : settings.text("preset");
@@ -116,11 +142,12 @@ Settings merge_settings(const Arguments& arguments, const Environment& environme
   for (const auto& [name, text] : preset.values) {
     settings.set(name, {std::string(text)}, "preset " + std::string(preset.name));
   }
-  overlay(settings, file, "file " + path);
+  overlay(settings, file, origin);
   for (const auto& [name, values] : variables) {
     settings.set(name, values, "environment " + environment_name(*find_option(name)));
   }
   overlay(settings, flags, "flag");
+  lay_scenario(settings);
   return settings;
 }
 

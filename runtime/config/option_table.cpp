@@ -197,14 +197,36 @@ constexpr std::array kOptions{
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
            .help = "fixed (1 ms a batch), fixed:5ms, jitter:cv=0.2",
-           .detail = "",
+           .detail = "jitter:cv=0.2,step=1ms; both take stragglers=10%*4 (a tenth of the peers is "
+                     "4 times slower) and pause=1%*50ms (one mini-batch in a hundred waits 50 ms "
+                     "longer, in the mean).",
            .group = "simulation"},
+    Option{.name = "scenario",
+           .default_text = "off",
+           .kind = ValueKind::file,
+           .placeholder = "FILE",
+           .help = "net, compute and chaos from a JSON file; random: by --seed",
+           .detail =
+               "{\"net\": ..., \"compute\": ..., \"chaos\": [...]}, each as its option. What is "
+               "given as a flag or variable goes first. run.json has what came of it.",
+           .group = "simulation",
+           .recorded = false},
+    Option{.name = "check",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "look for broken invariants all the time; exit 1 if any",
+           .detail = "Frames and bytes are conserved, counters never go back, push-sum's mass, "
+                     "finite weights, everyone merges again after faults; and the event log's.",
+           .group = "simulation",
+           .recorded = false},
     Option{.name = "chaos",
            .default_text = "off",
            .kind = ValueKind::fault,
            .placeholder = "FAULT",
            .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
-           .detail = "kill=1@30%, kill=p03@5s, slow=p03*4, stall=p02@10%..20%, drop=1%, "
+           .detail = "kill=1@30%, kill=p03@5s, kill=p03@30%..50% (simulated: it comes back), "
+                     "slow=p03*4, stall=p02@10%..20%, drop=1%, "
                      "partition=p03@20%..60%, corrupt=1%; hostile peers: nan=2@0%, "
                      "scale=p03*1e6, sign-flip=p03, noise=p03*1, replay-stale=p03, drift=p03*0.05, "
                      "label-flip=p03, poison=p03@30%. A time is a "

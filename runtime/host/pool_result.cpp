@@ -161,6 +161,11 @@ void judge(const RunConfig& config, const HowItEnded& how, PoolResult& result) {
   result.reason = early_end(result, n, count_reason("converged") > 0, count_reason("time") > 0);
   const auto alive = std::count_if(result.peers.begin(), result.peers.end(),
                                    [](const auto& p) { return p.alive; });
+  if (!how.broken.empty()) {
+    std::string lines = how.broken.front();
+    for (std::size_t i = 1; i < how.broken.size(); ++i) lines += "; " + how.broken[i];
+    return set("invariant broken", 1, std::move(lines));
+  }
   if (how.signal != 0 || (alive > 0 && count_reason("interrupted") >= alive)) {
     return set("interrupted", kSignalExit + (how.signal != 0 ? how.signal : SIGINT),
                "stopped by a signal");

@@ -87,9 +87,10 @@ void summarise(const std::vector<EndedPeer>& peers, bool end_game, const Evaluat
 struct HowItEnded {
   bool stuck = false;  // peers wait for what can no longer come; so does a peer's reason "stuck"
   int signal = 0;      // that ended the run early; 0 = none
+  std::vector<std::string> broken{};  // invariants, a line each
 };
 // Verdict, reason and exit code, from a result that is filled otherwise. The first that applies:
-// interrupted, stuck, lost quorum, target missed, fault never fired.
+// invariant broken, interrupted, stuck, lost quorum, target missed, fault never fired.
 void judge(const RunConfig& config, const HowItEnded& how, PoolResult& result);
 
 // Coordinate-wise mean, added up in double; empty for no models.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compute lane on threads - 1 helpers and the calling thread, which works while it waits. With
-// one thread everything runs inside wait(), in order of need.
+// one thread everything runs inside wait(), in order of need. Cost: O(1) a job, whatever waits.
 #pragma once
 
 #include <condition_variable>
@@ -29,20 +29,28 @@ class ThreadLane final : public ComputeLane {
   Spent spent() const override;
 
  private:
-  struct Task {
-    ComputeJob* job = nullptr;  // a mini-batch, or
-    const std::function<void(std::size_t, std::size_t)>* body =
-        nullptr;  // one index of a parallel_for
+  static constexpr std::size_t kMostGaps = 1024;
+  struct Share {  // one index of a parallel_for
+    const std::function<void(std::size_t, std::size_t)>* body = nullptr;
     std::size_t index = 0;
     std::size_t* left = nullptr;  // indices not yet run, guarded by mutex_
   };
+  struct Task {  // one of the two
+    ComputeJob* job = nullptr;
+    Share share;
+  };
   void helper(std::size_t worker);
-  void run(Task task, std::size_t worker, std::unique_lock<std::mutex>& lock);
+  void run(const Task& task, std::size_t worker, std::unique_lock<std::mutex>& lock);
   Task take(ComputeJob* wanted);
+  void close_gaps();
+  bool nothing_waits() const { return shares_.empty() && waiting_jobs_ == 0; }
 
   mutable std::mutex mutex_;
   std::condition_variable work_, finished_;
-  std::deque<Task> queue_;
+  std::deque<Share> shares_;      // go first
+  std::deque<ComputeJob*> jobs_;  // in order of tickets; null where one was taken out of turn
+  std::uint64_t first_ticket_ = 0;
+  std::size_t waiting_jobs_ = 0;
   std::size_t workers_;
   std::uint64_t training_ns_ = 0, other_ns_ = 0;  // guarded by mutex_
   bool stopping_ = false;

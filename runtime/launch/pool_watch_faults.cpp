@@ -21,6 +21,10 @@ std::vector<Fault> parse_live_faults(const RunConfig& config) {
   for (const Fault& fault : faults) {
     if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
       throw kernels::UsageError("--chaos: " + fault.text + ": a process cannot be made faster");
+    if (fault.kind == Fault::Kind::kill && fault.to)
+      throw kernels::UsageError("--chaos: " + fault.text +
+                                ": killed processes come back by --restarts N, at once; only "
+                                "simulated ones at a time of their own");
   }
   return faults;
 }

@@ -79,6 +79,12 @@ std::optional<Exchange> exchange_of(const LoggedEvent& event) {
 // A live peer goes on from a checkpoint: what it had done after that is undone.
 bool is_resumption(const LoggedEvent& event) { return event.ev == "run.resumed"; }
 
+// A simulated peer that was killed begins again in the same log: nothing of it is kept.
+bool is_new_life(const LoggedEvent& event) {
+  return event.ev == "peer.joined" && !text_key(event, "who") &&
+         integer_key(event, "inc").value_or(0) > 0 && text_key(event, "reason") != "resumed";
+}
+
 bool is_usable_verdict(const LoggedEvent& event) {
   const auto verdict = text_key(event, "verdict");
   return verdict == "accept" || verdict == "scale" || verdict == "hold";
@@ -86,7 +92,8 @@ bool is_usable_verdict(const LoggedEvent& event) {
 
 struct Node {
   std::string peer;
-  std::int64_t session = 0;  // a resumed peer counts again from where its checkpoint stood
+  std::int64_t session = 0;  // a resumed peer counts again from where its checkpoint stood,
+                             // one that begins anew from 0
   std::int64_t mseq = 0;
   friend auto operator<=>(const Node&, const Node&) = default;
 };
@@ -112,6 +119,8 @@ Graph merge_graph(const Events& events) {
       const Node before{node.peer, node.session, mseq};
       node = {node.peer, node.session + 1, mseq};
       graph[before].push_back(node);
+    } else if (is_new_life(event)) {
+      node = {node.peer, node.session + 1, 0};
     } else if (event.ev == "delta.sent" && exchange) {
       sent_at.emplace(*exchange, node);
     }
@@ -122,6 +131,7 @@ Graph merge_graph(const Events& events) {
     const auto mseq = integer_key(event, "mseq");
     Node& node = here(event.peer);
     if (is_resumption(event)) node = {node.peer, node.session + 1, mseq.value_or(0)};
+    if (is_new_life(event)) node = {node.peer, node.session + 1, 0};
     if (event.ev != "merge.applied" || !exchange || !mseq) continue;
     node.mseq = *mseq;
     graph[{node.peer, node.session, *mseq - 1}].push_back(node);
@@ -184,6 +194,7 @@ Breaches broken_merge_counters(const Events& events) {
   for (const LoggedEvent& event : events) {
     const auto mseq = integer_key(event, "mseq");
     if (is_resumption(event)) last[event.peer] = mseq.value_or(0);
+    if (is_new_life(event)) last[event.peer] = 0;
     if (event.ev != "merge.applied" || !mseq) continue;
     std::int64_t& before = last[event.peer];
     if (*mseq != before + 1) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "runtime/train/trainer.hpp"
@@ -16,7 +17,8 @@ struct ComputeJob {
   Trainer* trainer = nullptr;
   Kind kind = Kind::train;
   gossip::StepReport report;  // valid after wait()
-  bool done = true;           // guarded by the lane
+  bool done = true;           // guarded by the lane, as is
+  std::uint64_t ticket = 0;   // its place in line
 };
 
 class ComputeLane {

@@ -161,8 +161,6 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
                : kind == "stall" ? Fault::Kind::stall
                                  : Fault::Kind::partition;
   check_order(fault);
-  if (fault.kind == Fault::Kind::kill && fault.to)
-    malformed(text, "one time: a killed peer stays dead");
   if (fault.kind == Fault::Kind::stall && !fault.to)
     malformed(text, "an end, such as stall=p02@10%..20%");
   return fault;
@@ -253,6 +251,13 @@ void FaultSchedule::state(gossip::Archive& archive) {
   archive("open", open_)("rng", rng_);
   if (states_.size() != faults_.size()) archive.fail("states", "is not one a fault");
   if (stalled_.size() != peers || cut_.size() != peers) archive.fail("cut", "is not one a peer");
+}
+
+bool FaultSchedule::is_calm() const {
+  const auto none = [](const std::vector<int>& counts) {
+    return std::all_of(counts.begin(), counts.end(), [](int count) { return count == 0; });
+  };
+  return open_ == 0 && none(stalled_) && none(cut_);
 }
 
 std::vector<std::string> FaultSchedule::never_fired() const {

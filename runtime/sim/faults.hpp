@@ -2,6 +2,7 @@
 // Faults injected into a simulated pool (--chaos), exact by seed:
 //   slow=p03*4             four times the time per mini-batch, from the start
 //   kill=p03@30%  kill=2@5s   one named peer, or that many drawn from the seed
+//   kill=p03@30%..50%      begins again at the second time, with the weights of another peer
 //   stall=p02@10%..20%     frozen: neither trains nor answers; what arrives waits
 //   partition=p03@20%[..60%]  everything from and to the peer is lost
 //   drop=1%                that share of all frames is lost
@@ -69,6 +70,8 @@ class FaultSchedule {
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   bool corrupts();                                       // draws for `corrupt`
   std::vector<std::string> never_fired() const;
+  // Nothing is frozen or cut off, and no fault will begin or end any more. Frames may get lost.
+  bool is_calm() const;
   void state(gossip::Archive& archive);
 
  private:

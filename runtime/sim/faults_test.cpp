@@ -46,7 +46,7 @@ TEST_CASE("counted kills draw that many different peers from the seed") {
 
 TEST_CASE("what cannot be read is refused") {
   for (const char* bad : {"kill=p09@30%", "kill=9@30%", "kill=p01", "slow=p01", "slow=p01*0",
-                          "slow=p01*x", "stall=p01@10%", "drop=200%", "boom=1", "kill=p01@10%..20%",
+                          "slow=p01*x", "stall=p01@10%", "drop=200%", "boom=1", "kill=p01@20%..10%",
                           "", "kill=", "slow=*4", "partition=x@5s", "stall=p02@60%..20%"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_faults({bad}, 8, 1), hearsay::kernels::UsageError);

@@ -55,7 +55,7 @@ SimHost::~SimHost() {
 void SimHost::begin() {
   begun_ = true;
   for (std::uint32_t i = 0; i < peers_.size(); ++i)
-    heap_.push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
+    push(Time{0}, {What::start, PeerId(i), {}, 0, nullptr});
   for (const Time at : faults_.wake_up_times())
     heap_.push(at, {What::fault_check, {}, {}, 0, nullptr});
   if (options_.time_limit_s) {
@@ -65,7 +65,7 @@ void SimHost::begin() {
   check_faults(Time{0});
 }
 
-SimOutcome SimHost::run(EventSink& events, SimHooks hooks) {
+const SimOutcome& SimHost::run(EventSink& events, SimHooks hooks) {
   events_ = &events;
   hooks_ = std::move(hooks);
   bool interrupted = false;
@@ -89,7 +89,7 @@ SimOutcome SimHost::run(EventSink& events, SimHooks hooks) {
     if (!running_[i].dead && !running_[i].finished)
       outcome_.peers[i].reason = "did not stop in time";
   }
-  return std::move(outcome_);
+  return outcome_;
 }
 
 bool SimHost::over() const { return live_ == 0 || abandoned_; }
@@ -111,12 +111,16 @@ void SimHost::dispatch(Time now, Pending event) {
   }
   Running& peer = running_[id.value];
   if (event.what == What::frame && (peer.dead || peer.finished)) {  // connection refused
-    ++outcome_.frames_lost;
+    outcome_.lost.add(*event.frame);
     const PeerId sender = event.frame->from;
-    heap_.push(now + options_.network.latency, {What::peer_down, sender, id, 0, nullptr});
+    push(now + options_.network.latency, {What::peer_down, sender, id, 0, nullptr});
     return;
   }
   if (peer.dead || peer.finished) return;
+  if (event.life != peer.life) {  // its connection broke when that one died
+    if (event.what == What::frame) outcome_.lost.add(*event.frame);
+    return;
+  }
   if (faults_.stalled(id)) {
     peer.frozen.emplace_back(now, std::move(event));
     return;
@@ -127,7 +131,7 @@ void SimHost::dispatch(Time now, Pending event) {
     case What::timer: return fire_timer(id, now, event);
     case What::peer_down: return turn(id, now, gossip::input::PeerDown{event.who});
     case What::frame:
-      ++outcome_.frames_delivered;
+      outcome_.delivered.add(*event.frame);
       return turn(id, now, gossip::input::FrameIn{std::move(*event.frame)});
     default: return;
   }
@@ -155,7 +159,7 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
     pending.when_quiet = timer->quiet_with.has_value();
     pending.who = timer->quiet_with.value_or(PeerId());
     pending.patience = timer->patience;
-    heap_.push(timer->at, std::move(pending));
+    push(timer->at, std::move(pending));
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
@@ -173,14 +177,14 @@ void SimHost::begin_step(PeerId id, Time now, ComputeJob::Kind kind) {
   peer.in_step = true;
   peer.job.kind = kind;
   lane_.submit(peer.job);
-  heap_.push(now + compute_.step_time(id), {What::step_done, id, {}, 0, nullptr});
+  push(now + compute_.step_time(id), {What::step_done, id, {}, 0, nullptr});
 }
 
 void SimHost::step_done(PeerId id, Time now) {
   Running& peer = running_[id.value];
   lane_.wait(peer.job);
   peer.in_step = false;
-  ++progress_steps_;
+  if (peer.life == 0) ++progress_steps_;
   const double loss = peer.job.report.loss;
   peer.smoothed_loss = peer.smoothed_loss == 0.0
                            ? loss
@@ -197,18 +201,18 @@ void SimHost::send(Time now, gossip::Frame frame) {
   PeerOutcome& sender = outcome_.peers[frame.from.value];
   sender.payload_bytes += frame.payload_bytes();
   sender.wire_bytes += frame.wire_bytes();
-  ++outcome_.frames_sent;
+  outcome_.sent.add(frame);
   const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
   if (frame.values) {
     Time& until = moving_until_[std::minmax(frame.from.value, frame.to.value)];
     until = std::max(until, at);
   }
   if (faults_.loses(frame.from, frame.to) || faults_.corrupts()) {
-    ++outcome_.frames_lost;
+    outcome_.lost.add(frame);
     return;
   }
   const PeerId to = frame.to;
-  heap_.push(at, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
+  push(at, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
 }
 
 void SimHost::fire_timer(PeerId id, Time now, const Pending& timer) {
@@ -216,7 +220,7 @@ void SimHost::fire_timer(PeerId id, Time now, const Pending& timer) {
     const auto moving = moving_until_.find(std::minmax(id.value, timer.who.value));
     if (moving != moving_until_.end() && moving->second + timer.patience > now) {
       Pending later{What::timer, id, timer.who, timer.id, nullptr, true, timer.patience};
-      return heap_.push(moving->second + timer.patience, std::move(later));
+      return push(moving->second + timer.patience, std::move(later));
     }
   }
   turn(id, now, gossip::input::Timer{timer.id});
@@ -240,18 +244,47 @@ void SimHost::kill(PeerId id, Time now) {
   if (peer.dead || peer.finished) return;
   --live_;
   peer.dead = true;
-  peer.frozen.clear();
-  progress_steps_ -= std::min(progress_steps_, peers_[id.value].protocol->counters().steps);
-  budget_steps_ -= peer.budget_steps;
+  for (const auto& [at, event] : std::exchange(peer.frozen, {})) {
+    if (event.frame) outcome_.lost.add(*event.frame);
+  }
+  if (peer.life == 0) {
+    progress_steps_ -= std::min(progress_steps_, peers_[id.value].protocol->counters().steps);
+    budget_steps_ -= peer.budget_steps;
+  }
   outcome_.peers[id.value].reason = "killed";
   outcome_.peers[id.value].ended = now;
   for (std::uint32_t i = 0; i < peers_.size();
        ++i) {  // their connections break, unless a partition hides it
     if (PeerId(i) == id || faults_.parted(id, PeerId(i))) continue;
-    heap_.push(now + options_.network.latency, {What::peer_down, PeerId(i), id, 0, nullptr});
+    push(now + options_.network.latency, {What::peer_down, PeerId(i), id, 0, nullptr});
   }
   if (hooks_.notice)
     hooks_.notice(now, names_[id.value] + " killed; " + std::to_string(live_) + " go on");
+}
+
+// As a process that was started again without a checkpoint: it asks somebody for weights. What was
+// on its way to the one that died is lost. Its mini-batches count for nobody's progress.
+void SimHost::begin_again(PeerId id, Time now) {
+  Running& peer = running_[id.value];
+  if (!peer.dead) return;  // had finished before it could be killed
+  SimPeer& parts = peers_[id.value];
+  options_.rebirth.new_trainer(parts, id);
+  options_.rebirth.new_protocol(parts, id, ++peer.life);
+  peer.job = {};
+  peer.job.trainer = parts.trainer.get();
+  peer.in_step = peer.dead = false;
+  ++live_;
+  outcome_.peers[id.value].reason = "still running";
+  outcome_.peers[id.value].before_end_game.clear();
+  if (hooks_.notice)
+    hooks_.notice(now, names_[id.value] + " begins again; " + std::to_string(live_) + " go on");
+  push(now, {What::start, id, {}, 0, nullptr});
+  if (stopping_) turn(id, now, gossip::input::Stop{"stopped"});
+}
+
+void SimHost::push(Time at, Pending event) {
+  event.life = running_[event.peer.value].life;
+  heap_.push(at, std::move(event));
 }
 
 void SimHost::stop_all(Time now, const std::string& reason) {
@@ -277,12 +310,12 @@ void SimHost::carry_out(const Fault& fault, bool begins, PeerId id, Time now) {
   Running& peer = running_[id.value];
   lane_.wait(peer.job);  // its weights are looked at
   switch (fault.kind) {
-    case Fault::Kind::kill: return kill(id, now);
+    case Fault::Kind::kill: return begins ? kill(id, now) : begin_again(id, now);
     case Fault::Kind::slow: return compute_.slow_down(id, fault.factor);
     case Fault::Kind::stall: {
       if (begins) return;
       auto frozen = std::exchange(peer.frozen, {});  // what waited happens now, in order
-      for (auto& [at, event] : frozen) heap_.push(now, std::move(event));
+      for (auto& [at, event] : frozen) push(now, std::move(event));
       return;
     }
     case Fault::Kind::attack:

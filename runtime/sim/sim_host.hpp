@@ -28,6 +28,18 @@
 
 namespace hearsay::runtime {
 
+struct SimPeer {
+  std::unique_ptr<Trainer> trainer;
+  std::unique_ptr<HostModel> model;
+  std::unique_ptr<gossip::Protocol> protocol;
+};
+
+// Parts of a peer that is killed and begins again, as `incarnation`, with the weights of a donor.
+struct SimRebirth {
+  std::function<void(SimPeer&, kernels::PeerId)> new_trainer;  // and its model
+  std::function<void(SimPeer&, kernels::PeerId, std::uint32_t incarnation)> new_protocol;
+};
+
 struct SimOptions {
   NetworkOptions network;
   ComputeOptions compute;
@@ -42,12 +54,10 @@ struct SimOptions {
   // Set for protocols whose peers finish together: whoever has not stopped this long after the
   // first is stopped.
   std::optional<gossip::Time> stop_deadline;
-};
-
-struct SimPeer {
-  std::unique_ptr<Trainer> trainer;
-  std::unique_ptr<HostModel> model;
-  std::unique_ptr<gossip::Protocol> protocol;
+  bool is_one_way = false;                 // who starts a merge is not who changes
+  bool has_mass = false;                   // push-sum
+  std::uint64_t steps_between_merges = 0;  // in the mean; 0 = no merges. For checks
+  SimRebirth rebirth;                      // needed for faults after which a peer comes back
 };
 
 struct PeerOutcome {
@@ -61,6 +71,15 @@ struct PeerOutcome {
   void state(gossip::Archive& archive);
 };
 
+struct Traffic {
+  std::uint64_t frames = 0, bytes = 0;  // on the wire
+  void add(const gossip::Frame& frame) {
+    ++frames;
+    bytes += frame.wire_bytes();
+  }
+  void state(gossip::Archive& a) { a("frames", frames)("bytes", bytes); }
+};
+
 struct SimOutcome {
   std::vector<PeerOutcome> peers;
   gossip::Time virtual_time{0};
@@ -68,7 +87,7 @@ struct SimOutcome {
   std::optional<gossip::Time> target_reached;
   double target_best = 0.0;
   std::vector<std::string> faults_never_fired;
-  std::uint64_t frames_sent = 0, frames_delivered = 0, frames_lost = 0;
+  Traffic sent, delivered, lost;
 
   void state(gossip::Archive& archive);
 };
@@ -105,7 +124,7 @@ class SimHost {
   SimHost(const SimHost&) = delete;
   SimHost& operator=(const SimHost&) = delete;
   // To the end; once.
-  SimOutcome run(EventSink& events, SimHooks hooks);
+  const SimOutcome& run(EventSink& events, SimHooks hooks);
 
   // Everything that decides what happens next, but weights and moments, which are the caller's to
   // keep: between two events, or before run(), which then goes on from there. Waits for the
@@ -113,6 +132,17 @@ class SimHost {
   void state(gossip::Archive& archive);
   // Visits frames that have not arrived: for invariants that count them (push-sum's mass).
   void for_each_frame_in_flight(const std::function<void(const gossip::Frame&)>& visit) const;
+  // For checks and benches, which look on.
+  const SimOptions& options() const noexcept { return options_; }
+  const std::vector<SimPeer>& peers() const noexcept { return peers_; }
+  const SimOutcome& outcome() const noexcept { return outcome_; }
+  bool is_dead(kernels::PeerId id) const { return running_[id.value].dead; }
+  bool is_over(kernels::PeerId id) const { return is_dead(id) || running_[id.value].finished; }
+  std::uint32_t life(kernels::PeerId id) const { return running_[id.value].life; }
+  std::size_t live() const noexcept { return live_; }  // neither dead nor finished
+  bool is_calm() const { return faults_.is_calm(); }   // no fault is under way or to come
+  // run() returns after this event, whatever the peers are doing.
+  void abandon() { abandoned_ = true; }
   // Called after every event; for tests and benches that watch a history from outside.
   std::function<void(gossip::Time)> after_event;
 
@@ -135,6 +165,7 @@ class SimHost {
     std::shared_ptr<gossip::Frame> frame;
     bool when_quiet = false;   // timer: only once nothing has moved to or from `who`
     gossip::Time patience{0};  // for so long
+    std::uint32_t life = 0;    // of `peer` that is meant: what was for an earlier one is void
     void state(gossip::Archive& archive);
   };
   struct Waiting {  // an event of the heap, to keep
@@ -146,6 +177,7 @@ class SimHost {
   struct Running {  // a peer while the simulation runs
     ComputeJob job;
     bool in_step = false, dead = false, finished = false;
+    std::uint32_t life = 0;  // its incarnation
     std::uint64_t budget_steps = 0;
     EvaluationPlan evaluations;
     double smoothed_loss = 0.0, last_accuracy = -1.0;
@@ -165,6 +197,8 @@ class SimHost {
   void fire_timer(kernels::PeerId peer, gossip::Time now, const Pending& timer);
   void finish(kernels::PeerId peer, gossip::Time now, const gossip::action::Finish& action);
   void kill(kernels::PeerId peer, gossip::Time now);
+  void begin_again(kernels::PeerId peer, gossip::Time now);
+  void push(gossip::Time at, Pending event);  // to the life of its peer that now is
   void stop_all(gossip::Time now, const std::string& reason);
   void check_faults(gossip::Time now);
   void carry_out(const Fault& fault, bool begins, kernels::PeerId id, gossip::Time now);

@@ -4,11 +4,7 @@
 
 #include <sstream>
 
-#include "kernels/core/digest.hpp"
-#include "runtime/host/assembly.hpp"
-#include "runtime/host/host_model.hpp"
-#include "runtime/host/thread_lane.hpp"
-#include "runtime/sim/vector_trainer.hpp"
+#include "runtime/sim/testkit.hpp"
 #include "tests/catch.hpp"
 
 using namespace hearsay::runtime;
@@ -27,58 +23,18 @@ struct TextSink final : EventSink {
   int lost = 0;
 };
 
-struct Pool {
-  explicit Pool(RunConfig c, std::size_t threads = 1) : config(std::move(c)), lane(threads) {
-    const PoolPlan plan = build_pool_plan(config);
-    for (std::uint32_t i = 0; i < config.peers; ++i) {
-      SimPeer peer;
-      peer.trainer = std::make_unique<VectorTrainer>(64, config.seed, i);
-      peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots, 0, true);
-      peer.protocol = build_protocol(config, plan, PeerId(i), 1);
-      peers.push_back(std::move(peer));
-    }
-  }
+struct Pool : testkit::VectorPool {
+  using testkit::VectorPool::VectorPool;
   SimOutcome run() {
-    SimOptions options;
-    options.network = parse_network(config.net);
-    options.compute = parse_compute(config.compute);
-    options.faults = parse_faults(config.chaos, config.peers, config.seed);
-    options.seed = config.seed;
-    options.epochs = config.epochs;
-    options.time_limit_s = config.time_s;
-    if (config.protocol.name != "local") options.stop_deadline = 10s;
-    SimHost host(options, peers, lane);
-    const SimOutcome outcome = host.run(sink, {});
-    CHECK(outcome.frames_sent >= outcome.frames_delivered + outcome.frames_lost);
+    const SimOutcome outcome = VectorPool::run(sink);
+    CHECK(outcome.sent.frames >= outcome.delivered.frames + outcome.lost.frames);
     return outcome;
   }
-  std::string digest() const {
-    hearsay::kernels::DigestBuilder builder;
-    for (const auto& peer : peers) builder.add(peer.trainer->weights());
-    return builder.finish().hex();
-  }
-
-  RunConfig config;
-  ThreadLane lane;
-  SnapshotPool snapshots;
-  std::vector<SimPeer> peers;
   TextSink sink;
 };
 
 RunConfig base(std::uint32_t peers, const char* protocol) {
-  RunConfig c;
-  c.peers = peers;
-  c.epochs = 60;
-  c.batch = 1;
-  const auto spec = [](const char* text) { return parse_spec("--test", text); };
-  c.merge_every = spec(std::string(protocol) == "ddp" ? "1" : "4");
-  c.protocol = spec(protocol);
-  c.topology = spec("uniform");
-  c.merge = spec("ema:0.5");
-  c.end_game = spec("off");
-  c.net = spec("lan");
-  c.compute = spec("jitter:cv=0.3");
-  return c;
+  return testkit::vector_config(peers, protocol);
 }
 
 }  // namespace

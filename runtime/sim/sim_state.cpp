@@ -20,15 +20,14 @@ void PeerOutcome::state(Archive& a) {
 
 void SimOutcome::state(Archive& a) {
   a("peers", peers)("virtual_time", virtual_time)("target_reached", target_reached);
-  a("target_best", target_best)("frames_sent", frames_sent);
-  a("frames_delivered", frames_delivered)("frames_lost", frames_lost);
+  a("target_best", target_best)("sent", sent)("delivered", delivered)("lost", lost);
 }
 
 void SimHost::Pending::state(Archive& a) {
   std::optional<gossip::Frame> content;
   if (frame) content = *frame;
   a("what", what)("peer", peer)("who", who)("id", id)("frame", content);
-  a("when_quiet", when_quiet)("patience", patience);
+  a("when_quiet", when_quiet)("patience", patience)("life", life);
   if (!a.loading()) return;
   frame = content ? std::make_shared<gossip::Frame>(std::move(*content)) : nullptr;
   if (what > What::stop_deadline) a.fail("what", "does not exist");
@@ -37,6 +36,7 @@ void SimHost::Pending::state(Archive& a) {
 
 void SimHost::Running::state(Archive& a) {
   a("in_step", in_step)("dead", dead)("finished", finished)("report", job.report);
+  a("life", life);
   a("evaluations", evaluations)("smoothed_loss", smoothed_loss)("last_accuracy", last_accuracy);
   a("frozen", frozen);
 }
@@ -84,7 +84,14 @@ void SimHost::state(Archive& archive) {
   state_of_heap(archive);
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer peer{peers_[i]};
-    archive(("running_" + names_[i]).c_str(), running_[i])(names_[i].c_str(), peer);
+    archive(("running_" + names_[i]).c_str(), running_[i]);
+    if (archive.loading() && running_[i].life > 0) {
+      if (!options_.rebirth.new_protocol)
+        archive.fail("life", "peers of this pool do not come back");
+      options_.rebirth.new_protocol(peers_[i], PeerId(static_cast<std::uint32_t>(i)),
+                                    running_[i].life);
+    }
+    archive(names_[i].c_str(), peer);
     archive(("tamper_" + names_[i]).c_str(), tampers_[i]);
   }
   if (archive.loading()) check_loaded(archive);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
+#include "runtime/sim/checks/check.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -50,8 +52,8 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
       alive_(config.peers, true) {
   kernels::use_one_blas_thread();
   if (plan_.gossips) options_.stop_deadline = kStopDeadline;
-  const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
-  const ScheduleKind schedule = build_schedule(config.schedule);
+  parse_optimizer(config.optimizer);  // refuses before the work begins
+  build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
   data_digest_ = dataset_digest(dataset);
@@ -65,25 +67,46 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     most_steps = std::max<std::uint64_t>(
         most_steps, (partition_.owned[i].size() + config.batch - 1) / config.batch);
   }
+  most_steps_ = most_steps;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
-    NnTrainerOptions options{config.seed,
-                             i,
-                             config.batch,
-                             config.epochs,
-                             plan_.equal_steps ? most_steps : 0,
-                             optimizer,
-                             schedule,
-                             plan_.needs_probe ? kProbeShare : 0.0};
     SimPeer peer;
-    peer.trainer = std::make_unique<NnTrainer>(
-        *context_, make_shard(dataset.train, partition_, i, config.seed), options);
-    peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
-    peer.model->keep_digests(digest_mode(config.log_digests, DigestMode::off));
+    make_trainer(peer, i, make_shard(dataset.train, partition_, i, config.seed));
     peer.protocol = build_protocol(config, plan_, PeerId(i), peer.trainer->steps_per_epoch());
     peers_.push_back(std::move(peer));
   }
+  options_.has_mass = config.protocol.name == "push-sum";
+  options_.is_one_way = options_.has_mass || config.protocol.name == "push";
+  if (plan_.gossips) {
+    options_.steps_between_merges = static_cast<std::uint64_t>(
+        std::ceil(plan_.blocks.lambda * static_cast<double>(most_steps_)));
+  }
+  options_.rebirth.new_trainer = [this](SimPeer& peer, PeerId id) {
+    ImageSet shard = dynamic_cast<const NnTrainer&>(*peer.trainer).shard();
+    make_trainer(peer, id.value, std::move(shard));
+  };
+  options_.rebirth.new_protocol = [this](SimPeer& peer, PeerId id, std::uint32_t incarnation) {
+    PeerPlace place;
+    place.incarnation = incarnation;
+    place.late = true;
+    peer.protocol = build_protocol(config_, plan_, id, peer.trainer->steps_per_epoch(), place);
+  };
   host_ = std::make_unique<SimHost>(options_, peers_, lane_);
   test_ = std::move(dataset.test);  // the training set goes: every peer holds its own shard
+}
+
+void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
+  const NnTrainerOptions options{config_.seed,
+                                 id,
+                                 config_.batch,
+                                 config_.epochs,
+                                 plan_.equal_steps ? most_steps_ : 0,
+                                 parse_optimizer(config_.optimizer),
+                                 build_schedule(config_.schedule),
+                                 plan_.needs_probe ? kProbeShare : 0.0};
+  peer.model.reset();  // it borrows the trainer
+  peer.trainer = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+  peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
+  peer.model->keep_digests(digest_mode(config_.log_digests, DigestMode::off));
 }
 
 Evaluation Simulation::evaluate_peer(std::uint32_t peer, std::span<const float> weights,
@@ -103,7 +126,11 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
   hooks.evaluate = [&](PeerId peer, std::span<const float> weights, std::size_t limit) {
     return evaluate_peer(peer.value, weights, limit);
   };
-  const SimOutcome outcome = host_->run(events, std::move(hooks));
+  SimChecks checks;
+  if (config_.check)
+    host_->after_event = [&](gossip::Time now) { checks.after_event(*host_, now); };
+  const SimOutcome& outcome = host_->run(events, std::move(hooks));
+  if (config_.check) checks.at_end(*host_, outcome.virtual_time);
 
   PoolResult result;
   result.virtual_s = std::chrono::duration<double>(outcome.virtual_time).count();
@@ -120,7 +147,7 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
       result);
   result.wall_s = wall_s();
   result.training_share = training_s() / (result.wall_s * static_cast<double>(lane_.workers()));
-  judge(config_, {.stuck = outcome.stuck}, result);
+  judge(config_, {.stuck = outcome.stuck, .broken = checks.breaches()}, result);
   return result;
 }
 

@@ -49,6 +49,8 @@ class Simulation {
   Sizes sizes() const;
 
  private:
+  // With its model; the old ones go.
+  void make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard);
   Evaluation evaluate_peer(std::uint32_t peer, std::span<const float> weights, std::size_t limit);
   std::vector<EndedPeer> ended_peers(const SimOutcome& outcome) const;
   double wall_s() const;
@@ -64,6 +66,7 @@ class Simulation {
   std::unique_ptr<NnContext> context_;
   SnapshotPool snapshots_;
   std::vector<std::size_t> shard_sizes_;
+  std::uint64_t most_steps_ = 0;  // an epoch, of the largest shard
   std::vector<SimPeer> peers_;
   std::unique_ptr<SimHost> host_;
   std::chrono::steady_clock::time_point begin_;             // of run()

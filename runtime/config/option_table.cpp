@@ -219,6 +219,7 @@ constexpr std::array kOptions{
            .detail = "Frames and bytes are conserved, counters never go back, push-sum's mass, "
                      "finite weights, everyone merges again after faults; and the event log's.",
            .group = "simulation",
+           .in_short_help = false,
            .recorded = false},
     Option{.name = "chaos",
            .default_text = "off",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay replay RUN: makes a live run again from its journals and its data set, and holds events
-// and weights against what the run has logged; or with one thing changed, beside what it was.
+// hearsay replay RUN: makes a live run again from its journals and its data set (a simulation from
+// its seed, replay_simulation.hpp), and holds events and weights against what the run has logged;
+// or with one thing changed, beside what it was.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -12,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/command.hpp"
+#include "runtime/app/replay_simulation.hpp"
 #include "runtime/app/run_header.hpp"
 #include "runtime/app/styled_line.hpp"
 #include "runtime/config/config.hpp"
@@ -41,7 +43,7 @@ const CommandSyntax& replay_syntax() {
   static const CommandSyntax syntax{
       .name = "replay",
       .words = "RUN",
-      .summary = "make a live run again, bit for bit, from its journals (runs/latest)",
+      .summary = "make a run again, bit for bit, from its journals or its seed (runs/latest)",
       .options = {"threads", "json", "quiet"},
       .own = {own("until", "p03@120", "stop after a merge, and keep that peer's model",
                   "The model is written to --model-out, p03@120.safetensors without it."),
@@ -209,10 +211,6 @@ int replay(const Arguments& arguments) {
   const std::string path = arguments.words.empty() ? "runs/latest" : arguments.words.front();
   const RunDir run = RunDir::open(path);
   const RunRecord record = read_run_record(run);
-  if (record.command != "launch" && record.command != "train") {
-    throw UsageError("replay: the run in " + path + " was made by hearsay " + record.command +
-                     ", which repeats itself: hearsay sim --config " + run.run_json());
-  }
   Arguments from_run;
   from_run.flags.emplace_back("config", run.run_json());
   const RunConfig config = typed_config(merge_settings(from_run, {}));
@@ -220,6 +218,8 @@ int replay(const Arguments& arguments) {
   const auto threads_text = arguments.value("threads");
   const std::uint64_t asked = threads_text ? parse_count("--threads", *threads_text) : 0;
   const std::size_t threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+  if (record.command == "sim")
+    return replay_simulation(run, record, config, plan, threads, arguments);
   const bool json = wants_json(arguments), quiet = arguments.is_on("quiet") || json;
   const std::string blas = kernels::blas_description() + ", 1 thread a peer";
   if (!record.blas.empty() && record.blas != blas && !quiet) {

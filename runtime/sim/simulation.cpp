@@ -217,6 +217,10 @@ std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const 
   return ended;
 }
 
+std::span<const float> Simulation::weights(std::uint32_t peer) {
+  return peers_[peer].trainer->weights();
+}
+
 ExportedModel Simulation::exported_model() const {
   std::vector<std::span<const float>> models;
   for (std::size_t i = 0; i < peers_.size(); ++i) {

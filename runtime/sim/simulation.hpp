@@ -35,6 +35,11 @@ class Simulation {
   // Before run(): goes on from there. Throws DamagedFile when it is no state of this pool.
   void resume(LoadedCheckpoint& from);
 
+  std::uint64_t merges_applied(std::uint32_t peer) const {
+    return peers_[peer].protocol->counters().merges_applied;
+  }
+  // Between two events, as in hooks.interrupted.
+  std::span<const float> weights(std::uint32_t peer);
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_.workers(); }
   const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Config files, and run.json of an earlier run: from text to the typed configuration, with the
-// grammar of every option on the way. What a run records must give the same settings again.
+// grammar of every option on the way; and as studies. What a run records must give the same
+// settings again.
 #include <nlohmann/json.hpp>
 
 #include "kernels/core/errc.hpp"
@@ -8,6 +9,7 @@
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/option_table.hpp"
 #include "runtime/config/spec.hpp"
+#include "runtime/study/study_file.hpp"
 #include "tests/fuzz/support.hpp"
 
 using namespace hearsay;
@@ -45,11 +47,24 @@ void check_record(const Settings& settings) {
   }
 }
 
+void check_study(const std::string& text) {
+  fuzz::decodes<UsageError>([&] {
+    const Study study = parse_study(text, "input");
+    require(!study.points.empty() && study.points.size() <= kMostStudyPoints, "points are bounded");
+    for (const StudyPoint& point : study.points) {
+      require(point.varied.size() == study.keys.size(), "each has a value for what varies");
+      require(point.name.find('/') == std::string::npos && point.name.size() < 200,
+              "its name is one of a file");
+    }
+  });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static fuzz::MemoryFile file;
   const std::string text(reinterpret_cast<const char*>(data), size);
+  check_study(text);
   const bool is_config =
       fuzz::decodes<UsageError>([&] { check_values(parse_config_text(text, "input")); });
   if (!is_config) return 0;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event logs, whole, torn or damaged: the reader with its invariants, the search for the end, and
-// what `hearsay watch` makes of the lines.
+// what `hearsay watch` and `hearsay replay` make of the lines.
+#include <algorithm>
+
 #include "kernels/core/errc.hpp"
 #include "runtime/log/event_reader.hpp"
 #include "runtime/log/invariants.hpp"
 #include "runtime/log/log_end.hpp"
+#include "runtime/replay/log_comparison.hpp"
 #include "runtime/watch/log_tail.hpp"
 #include "runtime/watch/pool_track.hpp"
 #include "tests/fuzz/support.hpp"
@@ -55,6 +58,18 @@ void check_track(const std::string& path) {
   track.begin_anew("p00");
 }
 
+// Held against itself a log differs in nothing but what is damaged.
+void check_comparison(const std::string& path, std::string_view text) {
+  LogComparison log(path);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    log.compare(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  log.finish();
+  require(log.differences().size() <= 6 && log.damage().size() <= 5, "lines told are few");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -64,5 +79,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_log(path, size);
   check_end(path, text);
   check_track(path);
+  check_comparison(path, text);
   return 0;
 }

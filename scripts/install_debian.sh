@@ -10,7 +10,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   nlohmann-json3-dev catch2
   libopenblas-dev libopenblas0-pthread
-  libxxhash-dev libisal-dev zlib1g-dev libssl-dev openssl
+  libxxhash-dev libisal-dev zlib1g-dev libsqlite3-dev libssl-dev openssl
   dataset-fashion-mnist
   python3
 )

@@ -23,6 +23,7 @@ const std::vector<Command>& command_table();
 // Everything that main does: dispatch, errors as one line on stderr, exit code.
 int run_command_line(const std::vector<std::string>& args);
 
+int command_export(const std::vector<std::string>& args);
 int command_inspect(const std::vector<std::string>& args);
 int command_launch(const std::vector<std::string>& args);
 int command_sim(const std::vector<std::string>& args);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay inspect RUN|LOG: reads the event logs of a run, or one of them, and checks what must hold
-// for every log (log/invariants.hpp). Reads only. Exit code 1 when something does not hold, 4 when
-// a log cannot be read.
+// hearsay inspect RUN|FILE: of a run or one of its logs, what must hold for every log
+// (log/invariants.hpp) and what its merge graph says; of a checkpoint, a model, a journal or a file
+// of wire messages, what it is and whether it is whole. Reads only. Exit code 1 when something does
+// not hold, 4 when something is damaged, 2 when it is nothing that hearsay writes.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -11,6 +13,7 @@
 
 #include "kernels/core/errc.hpp"
 #include "runtime/app/command.hpp"
+#include "runtime/app/command_inspect.hpp"
 #include "runtime/app/styled_line.hpp"
 #include "runtime/log/invariants.hpp"
 #include "runtime/log/run_logs.hpp"
@@ -25,13 +28,15 @@ constexpr std::string_view kWholePool = "pool";  // who says how a simulation en
 const CommandSyntax& inspect_syntax() {
   static const CommandSyntax syntax{
       .name = "inspect",
-      .words = "RUN|LOG",
-      .summary = "check the event logs of a run (runs/latest), or one of them",
+      .words = "RUN|FILE",
+      .summary = "say what a run (runs/latest), log, checkpoint, model, journal or frame file is",
       .options = {"json"},
       .own = {},
       .max_words = 1,
       .examples = {"hearsay inspect", "hearsay inspect runs/latest --json",
-                   "hearsay inspect runs/latest/peers/p03/events.jsonl"}};
+                   "hearsay inspect runs/latest/peers/p03/events.jsonl",
+                   "hearsay inspect runs/latest/peers/p03/ckpt/000120",
+                   "hearsay inspect runs/latest/export/model.safetensors"}};
   return syntax;
 }
 
@@ -88,7 +93,34 @@ Finding examine_one(const RunLogs& run) {
   return found;
 }
 
-void print_json(const std::string& path, const Finding& found) {
+void print_lines(const Description& about) {
+  for (const auto& [label, text] : about.lines) {
+    std::string left = "  " + label;
+    left.resize(std::max<std::size_t>(14, left.size() + 1), ' ');
+    std::cout << left << printable(text) << "\n";
+  }
+}
+
+// Of anything but a run or a log.
+int tell_of_file(const std::string& path, const Description& about, bool json) {
+  if (json) {
+    Json j = {{"path", path}};
+    j.update(about.json);
+    j["damaged"] = about.damaged;
+    j["ok"] = about.damaged.empty();
+    std::cout << j.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << printable(path) << "\n"
+              << "  is          " << about.json.value("kind", "") << "\n";
+    print_lines(about);
+    for (const std::string& line : about.damaged)
+      std::cout << "  damaged     " << printable(line) << "\n";
+  }
+  return static_cast<int>(about.damaged.empty() ? kernels::ExitCode::ok
+                                                : kernels::ExitCode::damaged);
+}
+
+void print_json(const std::string& path, const Finding& found, const Json& graph) {
   Json j = {{"path", path}, {"logs", found.logs}, {"peers", found.peers.size()}};
   j["clock"] = found.is_virtual ? "virtual" : "monotonic";
   j["events"] = found.events;
@@ -96,6 +128,7 @@ void print_json(const std::string& path, const Finding& found) {
   j["torn"] = found.torn;
   j["damaged"] = found.damaged;
   j["breaches"] = found.breaches;
+  if (!graph.is_null()) j["graph"] = graph;
   j["ok"] = found.holds();
   std::cout << j.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
@@ -137,10 +170,29 @@ int command_inspect(const std::vector<std::string>& args) {
   if (!std::filesystem::exists(path))
     throw kernels::UsageError("inspect: there is no " + path +
                               "; name a run folder or a log of it");
-  const bool is_run = std::filesystem::is_directory(path);
+  const FileKind kind = kind_of(path);
+  const bool json = wants_json(arguments);
+  switch (kind) {
+    case FileKind::checkpoint: return tell_of_file(path, describe_checkpoint(path), json);
+    case FileKind::safetensors: return tell_of_file(path, describe_safetensors(path), json);
+    case FileKind::journal: return tell_of_file(path, describe_journal(path), json);
+    case FileKind::frames: return tell_of_file(path, describe_frames(path), json);
+    case FileKind::unknown:
+      throw kernels::UsageError("inspect: " + path +
+                                " is no event log, checkpoint, model, journal or wire message");
+    case FileKind::event_log:
+    case FileKind::run: break;
+  }
+  const bool is_run = kind == FileKind::run;
   const Finding found =
       is_run ? examine(read_run_logs(RunDir::open(path))) : examine_one(read_single_log(path));
-  wants_json(arguments) ? print_json(path, found) : print_text(path, found);
+  const Description graph = is_run ? describe_graph(RunDir::open(path)) : Description{};
+  if (json) {
+    print_json(path, found, is_run ? graph.json : Json());
+  } else {
+    print_text(path, found);
+    print_lines(graph);
+  }
   if (!found.damaged.empty()) return static_cast<int>(kernels::ExitCode::damaged);
   return static_cast<int>(found.holds() ? kernels::ExitCode::ok : kernels::ExitCode::check_failed);
 }

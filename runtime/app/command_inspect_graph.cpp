@@ -227,6 +227,7 @@ void add_summary(const MergeGraph& graph, const GraphStatistics& all, const Ance
                         " models; age in samples " + number(all.age_samples_mean, 0) + " mean, " +
                         number(all.age_samples_p50, 0) + " median, " +
                         number(all.age_samples_p95, 0) + " p95");
+  if (ancestry.pool.initial > 0.0) return out.line("ancestry", "nobody has trained");
   out.line("ancestry", "the pool's average holds " + number(ancestry.pool.effective_shards(), 1) +
                            " effective shards; unknown " +
                            number(100.0 * ancestry.pool.unknown, 1) + " %");

@@ -62,6 +62,18 @@ TEST_CASE("a pool whose processes start one after the other spreads from the las
   CHECK(mixing.spreads[0].to_ns == 31);  // p00 is the last to hear of p02
 }
 
+TEST_CASE("a peer that is alone at first is no pool yet", "[graph]") {
+  GraphLogs logs;
+  logs.join(0, "p00").merge(5, "p00", "p09", 1, 1).join(8, "p01").merge(9, "p00", "p09", 2, 2);
+  logs.choose(10, "p01", "p00").send(10, "p01", "p00", 0).merge(11, "p00", "p01", 0, 3);
+  logs.send(11, "p00", "p01", 0).merge(12, "p01", "p00", 0, 1);
+  for (const char* peer : {"p00", "p01"}) logs.add(40, peer, "peer.left", {{"reason", "x"}});
+  const Mixing mixing = mixing_of(logs.graph());
+  REQUIRE(mixing.spreads.size() == 1);
+  CHECK(mixing.spreads[0].from_ns == 8);
+  CHECK(mixing.spreads[0].to_ns == 12);
+}
+
 TEST_CASE("a model that left before a spread began brings nothing of it", "[graph]") {
   GraphLogs logs;
   logs.join(0, "p00").join(0, "p01").send(5, "p00", "p01", 77);

@@ -76,7 +76,8 @@ class SpreadFinder {
   void visit(Index n) {
     const MergeGraph::Node& node = graph_.nodes[n];
     // Processes of one pool start one after the other: it begins with the last before any merge.
-    if (node.kind == MergeGraph::NodeKind::start && merges_ == 0) begin(node.t_ns);
+    const bool is_early = node.kind == MergeGraph::NodeKind::start && merges_ == 0;
+    if (is_early || member_count_ < 2) begin(node.t_ns);
     if (node.t_ns > next_end_ns_) members_changed(node.t_ns);
     round_of_[n] = round_;
     take(n, n, node.peer, true);

@@ -92,7 +92,7 @@ bool EventLog::virtual_clock() const {
   return clock != header.end() && *clock == "virtual";
 }
 
-EventLog read_events(const std::string& path) {
+EventLog scan_events(const std::string& path, const EventScan& scan) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw kernels::UsageError("event log " + path + ": " + error_text(errno));
@@ -110,13 +110,22 @@ EventLog read_events(const std::string& path) {
     ordered_json object = parse_object(line, text);
     if (offset_bytes == 0) {
       log.header = to_header(line, std::move(object));
+      if (scan.header) scan.header(log.header);
     } else {
-      log.events.push_back(to_event(line, std::move(object)));
+      scan.event(to_event(line, std::move(object)));
     }
     offset_bytes += text.size() + (has_newline ? 1 : 0);
   }
   if (in.bad()) throw kernels::UsageError("event log " + path + ": " + error_text(errno));
   if (log.header.is_null()) throw kernels::DamagedFile(path, 0, "there is no whole header line");
+  return log;
+}
+
+EventLog read_events(const std::string& path) {
+  std::vector<LoggedEvent> events;
+  EventLog log = scan_events(
+      path, {nullptr, [&](LoggedEvent&& event) { events.push_back(std::move(event)); }});
+  log.events = std::move(events);
   return log;
 }
 

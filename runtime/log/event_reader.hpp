@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -28,6 +29,15 @@ struct EventLog {
 
   bool virtual_clock() const;  // what the header says
 };
+
+// A log line by line, for readers that keep no events: `header` once, then `event` for each.
+struct EventScan {
+  std::function<void(const nlohmann::ordered_json&)> header;  // may be empty
+  std::function<void(LoggedEvent&&)> event;
+};
+// Throws as read_events() does, after the lines before the damage were handed over. The result
+// says whether the end is torn; it holds header and no events. Memory: one line.
+EventLog scan_events(const std::string& path, const EventScan& scan);
 
 // Throws DamagedFile (file and byte offset) for a missing or malformed header or a malformed whole
 // line, UsageError when the file cannot be read or was written with a newer schema.

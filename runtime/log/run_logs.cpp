@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "kernels/core/errc.hpp"
 
@@ -21,7 +22,7 @@ void add(RunLogs& all, std::vector<RunLogs::One>& to, const std::string& peer,
   }
 }
 
-// "events.1.jsonl", "events.2.jsonl": one a process that was started again without a checkpoint.
+// "events.0.jsonl", "events.1.jsonl": one a process that was started again without a checkpoint.
 std::vector<std::string> earlier_logs(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code none;
@@ -30,7 +31,9 @@ std::vector<std::string> earlier_logs(const std::string& folder) {
     if (name.starts_with("events.") && name.ends_with(".jsonl") && name != "events.jsonl")
       paths.push_back(file.path());
   }
-  std::sort(paths.begin(), paths.end());
+  std::sort(paths.begin(), paths.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);  // 10 comes after 9
+  });
   return paths;
 }
 
@@ -48,19 +51,27 @@ std::vector<LoggedEvent> RunLogs::events_of(const std::vector<One>& logs) {
   return all;
 }
 
-RunLogs read_run_logs(const RunDir& run) {
-  RunLogs all;
+std::vector<RunLogFile> run_log_files(const RunDir& run) {
+  std::vector<RunLogFile> files;
   std::error_code none;
-  if (fs::exists(run.events_jsonl(), none)) add(all, all.logs, "", run.events_jsonl());
+  if (fs::exists(run.events_jsonl(), none)) files.push_back({"", run.events_jsonl(), false});
   std::vector<std::string> peers;
   for (const auto& folder : fs::directory_iterator(run.path() + "/peers", none))
     peers.push_back(folder.path().filename());
   std::sort(peers.begin(), peers.end());
   for (const std::string& peer : peers) {
-    if (fs::exists(run.peer_events(peer), none)) add(all, all.logs, peer, run.peer_events(peer));
     for (const std::string& path : earlier_logs(run.peer_dir(peer)))
-      add(all, all.earlier, peer, path);
+      files.push_back({peer, path, true});
+    if (fs::exists(run.peer_events(peer), none))
+      files.push_back({peer, run.peer_events(peer), false});
   }
+  return files;
+}
+
+RunLogs read_run_logs(const RunDir& run) {
+  RunLogs all;
+  for (const RunLogFile& file : run_log_files(run))
+    add(all, file.is_earlier ? all.earlier : all.logs, file.peer, file.path);
   if (all.logs.empty() && all.damaged.empty())
     throw kernels::UsageError(run.path() + ": there is no event log in this folder");
   return all;

@@ -27,6 +27,14 @@ struct RunLogs {
   static std::vector<LoggedEvent> events_of(const std::vector<One>& logs);
 };
 
+struct RunLogFile {
+  std::string peer;  // as in RunLogs::One
+  std::string path;
+  bool is_earlier = false;  // of a process that was started again
+};
+// All logs that a run has; those of a peer in the order of its starts.
+std::vector<RunLogFile> run_log_files(const RunDir& run);
+
 // Throws UsageError when the run has no log at all.
 RunLogs read_run_logs(const RunDir& run);
 // One log by itself. Throws as read_events() does.

@@ -70,6 +70,7 @@ const std::vector<Command>& command_table() {
       {"sim", "train a pool of peers in one process, in virtual time", command_sim},
       {"watch", "live view of a run: its directory, or what --metrics serves", command_watch},
       {"replay", "make a live run again, bit for bit, or with one thing changed", command_replay},
+      {"report", "one HTML page about a run, or about several side by side", command_report},
       {"inspect", "check the event logs of a run", command_inspect},
       {"bench", "measure training steps, mixing, the wire: train, mix, net", command_bench},
       {"data", "say what a data set holds and how it is divided: describe, split", command_data},

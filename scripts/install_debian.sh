@@ -12,6 +12,7 @@ packages=(
   libopenblas-dev libopenblas0-pthread
   libxxhash-dev libisal-dev zlib1g-dev libssl-dev openssl
   dataset-fashion-mnist
+  chromium
   python3
 )
 

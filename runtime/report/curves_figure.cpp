@@ -14,6 +14,7 @@
 namespace hearsay::runtime::report {
 namespace {
 
+constexpr std::size_t kMany = 16;  // lines: from here on they are drawn fainter
 constexpr std::size_t kPlaces = 80, kMostPoints = 120, kMostColours = 7, kMostRows = 200;
 enum class Against { samples, seconds, bytes };
 
@@ -131,13 +132,15 @@ void draw_lines(const Lines& lines, const Plot& plot, bool is_alone, const std::
     d.path(band.text(), "band " + lines.css);
     for (std::size_t i = 0; i < lines.thin.size(); ++i) {
       const std::string name = i < lines.names.size() ? lines.names[i] : "";
-      d.path(path_of(lines.thin[i], plot).text(), "thin " + lines.css, name,
+      d.path(path_of(lines.thin[i], plot).text(),
+             (lines.thin.size() > kMany ? "thin many " : "thin ") + lines.css, name,
              is_alone ? "data-m data-p=\"" + std::to_string(i) + "\"" : "data-m");
     }
   }
   const Curve mean = mean_of(lines.band);
   if (mean.size() == 1)
     d.circle(plot.x.at(mean[0].x), plot.y.at(mean[0].y), 4, "dot-line " + lines.css, label);
+  if (lines.thin.size() > 1) d.path(path_of(mean, plot).text(), "halo");
   d.path(path_of(mean, plot).text(), "mean " + lines.css, label);
 }
 

@@ -15,6 +15,7 @@ Figure timeline_figure(const RunFacts& facts);  // who waited, who died, who tal
 Figure graph_figure(const RunFacts& facts);     // how information spread
 Figure mixing_figure(const RunFacts& facts);    // is the pool mixing
 Figure benefit_figure(const RunFacts& facts);   // which merges helped
+Figure ancestry_figure(const RunFacts& facts);  // whose data is in the final models
 Figure traffic_figure(const RunFacts& facts);   // where the traffic went
 
 }  // namespace hearsay::runtime::report

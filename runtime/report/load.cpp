@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/graph/ancestry.hpp"
+#include "runtime/graph/merge_graph.hpp"
 #include "runtime/log/json_nesting.hpp"
 #include "runtime/log/run_dir.hpp"
 #include "runtime/report/clocks.hpp"
@@ -132,6 +134,45 @@ void add_peers(const Json& result, const std::vector<OneLog>& logs, RunFacts& fa
             [](const Peer& a, const Peer& b) { return a.name < b.name; });
 }
 
+Ancestors to_ancestors(const Ancestry::Model& model, const std::vector<PeerIndex>& places,
+                       std::size_t peers) {
+  Ancestors ancestors;
+  ancestors.shares.resize(peers, 0.0);
+  for (std::size_t i = 0; i < model.shares.size(); ++i) {
+    if (places[i] != kNobody) ancestors.shares[places[i]] = model.shares[i];
+  }
+  ancestors.unknown = model.unknown;
+  ancestors.effective_shards = model.effective_shards();
+  return ancestors;
+}
+
+// The graph reads the logs once more, line by line.
+void add_ancestors(const RunDir& run, RunFacts& facts) {
+  try {
+    const MergeGraph graph = read_merge_graph(run);
+    const Ancestry ancestry = find_ancestry(
+        graph, facts.protocol == "ddp" ? Averaging::of_every_step : Averaging::by_merges);
+    std::vector<PeerIndex> places;  // of the graph's peers in ours
+    for (const MergeGraph::Peer& peer : graph.peers) {
+      const auto found = std::find_if(facts.peers.begin(), facts.peers.end(),
+                                      [&](const Peer& own) { return own.name == peer.name; });
+      places.push_back(found == facts.peers.end()
+                           ? kNobody
+                           : static_cast<PeerIndex>(found - facts.peers.begin()));
+    }
+    facts.ancestors.resize(facts.peers.size());
+    for (std::size_t i = 0; i < ancestry.models.size(); ++i) {
+      if (places[i] != kNobody)
+        facts.ancestors[places[i]] = to_ancestors(ancestry.models[i], places, facts.peers.size());
+    }
+    facts.pool_ancestors = to_ancestors(ancestry.pool, places, facts.peers.size());
+  } catch (const kernels::Fault& fault) {
+    facts.ancestors.clear();
+    facts.missing.push_back("There is no ancestry of the final models: " +
+                            std::string(fault.what()));
+  }
+}
+
 }  // namespace
 
 std::string RunFacts::config_value(const std::string& key) const {
@@ -184,6 +225,7 @@ RunFacts load_run(const std::string& path) {
   add_peers(result, set.logs, facts);
   align_clocks(set.logs);
   add_events(std::move(set.logs), facts);
+  add_ancestors(run, facts);
   return facts;
 }
 

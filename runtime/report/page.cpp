@@ -189,6 +189,7 @@ Report make_report(std::span<const RunFacts> runs) {
   if (runs.size() == 1) report.figures.push_back(std::move(curves));
   report.figures.push_back(mixing_figure(run));
   report.figures.push_back(benefit_figure(run));
+  report.figures.push_back(ancestry_figure(run));
   report.figures.push_back(traffic_figure(run));
   return report;
 }

@@ -98,7 +98,7 @@ void Plot::draw_axes(Drawing& drawing) const {
   drawing.line(x.from_px, y.from_px, x.to_px, y.from_px, "axis");
   drawing.text(x.from_px, y.to_px - 10, labelled(y_label, y.high, y_unit), "label");
   if (!(x.high > x.low)) return;
-  const int wanted = static_cast<int>((x.to_px - x.from_px) / 80.0);
+  const int wanted = static_cast<int>((x.to_px - x.from_px) / 58.0);
   const auto x_ticks = round_ticks(x.low / x_size, x.high / x_size, wanted);
   const double x_step = x_ticks.size() > 1 ? x_ticks[1] - x_ticks[0] : 0.0;
   for (const double tick : x_ticks) {

@@ -82,6 +82,13 @@ struct Peer {
   std::optional<double> samples, shard, accuracy, loss, payload_bytes, wire_bytes;
 };
 
+// Whose data is in a final model (graph/ancestry.hpp).
+struct Ancestors {
+  std::vector<double> shares;  // of the shard of each peer
+  double unknown = 0.0;        // of models that no log tells of
+  double effective_shards = 0.0;
+};
+
 struct ConfigEntry {
   std::string key, value, origin;
 };
@@ -106,11 +113,13 @@ struct RunFacts {
   std::vector<Peer> peers;  // by name
   std::vector<Block> blocks;
   std::vector<Evaluation> evaluations;
-  std::vector<Merge> merges;        // by time
-  std::vector<Transfer> transfers;  // by time
-  std::vector<Incident> incidents;  // by time
-  std::vector<Life> lives;          // by peer, then time
-  double end_s = 0.0;               // of the last event
+  std::vector<Merge> merges;         // by time
+  std::vector<Transfer> transfers;   // by time
+  std::vector<Incident> incidents;   // by time
+  std::vector<Life> lives;           // by peer, then time
+  std::vector<Ancestors> ancestors;  // of each peer's model; empty when there is no merge graph
+  std::optional<Ancestors> pool_ancestors;  // of the average model
+  double end_s = 0.0;                       // of the last event
   std::size_t events = 0;
   std::vector<std::string> missing;  // sentences: what the report had to do without, and why
 

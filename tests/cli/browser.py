@@ -29,7 +29,8 @@ class Browser:
         to_browser, self.write_end = os.pipe()
         self.read_end, from_browser = os.pipe()
         words = [find(), "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
-                 "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
+                 "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                 "--disable-extensions",
                  "--disable-background-networking", "--hide-scrollbars", "--force-color-profile=srgb"]
         shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         self.process = subprocess.Popen(["bash", "-c", shell, "bash", *words],

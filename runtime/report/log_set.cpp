@@ -92,7 +92,8 @@ void add_salvaged(const RunDir& run, LogSet& set) {
       continue;
     }
     set.missing.push_back(path + " is damaged: " + plural(lost_lines, "line") +
-                          " could not be read, " + plural(log.events.size(), "event") + " could.");
+                          " could not be read, " + plural(log.events.size(), "event") +
+                          " could. The ancestry of models follows it up to the damage.");
     set.logs.push_back(std::move(log));
   }
 }

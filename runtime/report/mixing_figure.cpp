@@ -15,7 +15,7 @@
 namespace hearsay::runtime::report {
 namespace {
 
-constexpr std::size_t kMostWindows = 60, kMergesAWindow = 8;
+constexpr std::size_t kMostWindows = 60, kMergesAWindow = 5;
 
 struct Window {
   double middle_s = 0.0;

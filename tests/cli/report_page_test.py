@@ -7,7 +7,7 @@ import unittest
 import browser
 import harness
 
-FIGURES = {"timeline": ".act-train", "graph": ".node .dot", "curves": ".mean", "mixing": ".mean",
+FIGURES = {"timeline": ".act-train", "graph": ".node .dot", "curves": ".mean", "mixing": ".dot-line",
            "ancestry": ".heat", "traffic": ".bytes-sent"}
 MARKS = ("[...document.querySelectorAll('#{} svg.drawing {}')]"
          ".filter(m => m.getBBox().width + m.getBBox().height > 0)")

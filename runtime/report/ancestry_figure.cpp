@@ -2,6 +2,7 @@
 // Figure 8: the share of each shard in the final models: a row a peer, a column a shard, and above
 // them the average model.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,7 @@ std::size_t draw_map(const RunFacts& facts, const Grid& grid, Drawing& d) {
     const Ancestors& model = facts.ancestors[peer];
     for (std::size_t shard = 0; shard < model.shares.size(); ++shard) {
       if (model.shares[shard] < 5e-4) continue;  // below a twentieth of a percent
-      const double opacity = 0.04 + 0.96 * model.shares[shard] / highest;
+      const double opacity = 0.04 + 0.96 * std::sqrt(model.shares[shard] / highest);
       d.rect(grid.x(shard), grid.y(rows), grid.cell_width - 0.5, grid.cell_height - 0.5, "heat",
              facts.peers[peer].name + ": " + percent(model.shares[shard]) + " from the shard of " +
                  facts.peers[shard].name,
@@ -108,7 +109,7 @@ std::string finding_of(const RunFacts& facts) {
     own.push_back(facts.ancestors[peer].shares[peer]);
     effective.push_back(facts.ancestors[peer].effective_shards);
   }
-  std::string text = "Of the average model, " + percent(*most) + " come from the shard of " +
+  std::string text = "Of the average model, " + percent(*most) + " comes from the shard of " +
                      name_at(most) + " and " + percent(*least) + " from that of " + name_at(least) +
                      " (even would be " + percent(1.0 / static_cast<double>(pool.size())) + ").";
   if (!own.empty())
@@ -140,10 +141,11 @@ Figure ancestry_figure(const RunFacts& facts) {
   draw_pool(facts, grid, d);
   draw_map(facts, grid, d);
   const std::string highest = percent(highest_share(facts));
-  figure.drawing = std::move(d).finish() +
-                   legend({{"share", "bar", "average model"},
-                           {"even", "dash", "an even share"},
-                           {"heat", "bar", highest + " of a peer's model; fainter is less"}});
+  figure.drawing =
+      std::move(d).finish() +
+      legend({{"share", "bar", "average model"},
+              {"even", "dash", "an even share"},
+              {"heat", "bar", highest + " of a peer's model; fainter is less (square root)"}});
   figure.note =
       "Counted in samples: training on a sample of a shard adds one to that shard's entry, a merge "
       "mixes entries as "

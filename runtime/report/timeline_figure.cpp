@@ -212,10 +212,10 @@ std::string finding_of(const RunFacts& facts, const Activities& all) {
   const double trained = time_s[Activity::training] + time_s[Activity::slow];
   if (total_s > 0.0)
     text += " Whole blocks of training fill " + fixed(100.0 * trained / total_s, 0) +
-            " % of the peers' time, waiting " +
+            "\u00a0% of the peers' time, waiting " +
             fixed(100.0 * time_s[Activity::waiting] / total_s, 0) +
-            " %, answering others at the end " +
-            fixed(100.0 * time_s[Activity::serving] / total_s, 0) + " %.";
+            "\u00a0%, answering others at the end " +
+            fixed(100.0 * time_s[Activity::serving] / total_s, 0) + "\u00a0%.";
   if (slowest != nullptr)
     text += " The slowest block was that of " + facts.peer_name(slowest->peer) + " up to " +
             seconds_text(slowest->end_s) + ": " + shortest(slowest->step_s / all.median_step_s) +

@@ -10,7 +10,7 @@
 namespace hearsay::runtime::report {
 namespace {
 
-constexpr double kLeft = 62.0, kBottom = 44.0, kTop = 26.0, kRight = 14.0;
+constexpr double kLeft = 62.0, kBottom = 44.0, kTop = 26.0, kRight = 20.0;
 constexpr int kMostTicks = 12;
 
 // What one of the unit on the axis is in the values' own.

@@ -16,7 +16,7 @@ namespace hearsay::runtime::report {
 namespace {
 
 constexpr std::size_t kMostSpans = 3000, kMostArcs = 1200, kMostIncidents = 400;
-constexpr double kLeft = 62.0, kRight = 14.0, kTop = 14.0;
+constexpr double kLeft = 62.0, kRight = 20.0, kTop = 14.0;
 
 struct Lanes {
   double height = 0.0;

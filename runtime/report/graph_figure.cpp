@@ -18,7 +18,8 @@
 namespace hearsay::runtime::report {
 namespace {
 
-constexpr std::size_t kMostMerges = 8000, kMostEvaluations = 6000, kMostRows = 1000;
+constexpr std::size_t kMostMerges = 8000, kMostEvaluations = 6000, kMostRows = 1000,
+                      kMostEdges = 4000;
 constexpr std::size_t kColours = 5;
 constexpr double kHeight = 560.0, kCenterX = 320.0, kCenterY = 280.0, kRadius = 225.0;
 constexpr double kThinnest = 0.6;
@@ -78,6 +79,7 @@ Edges edges_of(const std::vector<PairTraffic>& pairs) {
   Edges edges;
   for (const PairTraffic& pair : pairs) {
     if (pair.merges == 0) continue;
+    if (edges.size() == kMostEdges && !edges.contains(std::minmax(pair.from, pair.to))) continue;
     Edge& edge = edges[std::minmax(pair.from, pair.to)];
     edge.bytes += pair.bytes;
     edge.merges += pair.merges;
@@ -225,7 +227,8 @@ std::string finding_of(const RunFacts& facts, const std::vector<PairTraffic>& pa
            (dead > 0 ? "; " + plural(dead, "peer") + " died on the way" : "") + ".";
   }
   const std::size_t possible = peers * (peers - 1) / 2;
-  text += " " + count_text(static_cast<double>(edges.size())) + " of " + plural(possible, "pair") +
+  text += (edges.size() == kMostEdges ? " At least " : " ") +
+          count_text(static_cast<double>(edges.size())) + " of " + plural(possible, "pair") +
           " merged directly";
   const PairTraffic& busiest = pairs.front();
   text += "; most often " + facts.peer_name(busiest.to) + " took in " +
@@ -271,6 +274,8 @@ Figure graph_figure(const RunFacts& facts) {
          std::to_string(pair.refused), bytes_text(pair.bytes),
          pair.merges > 0 ? fixed(pair.alpha_sum / static_cast<double>(pair.merges), 3) : "–"});
   }
+  if (edges.size() == kMostEdges)
+    figure.note += " Drawn are the " + std::to_string(kMostEdges) + " busiest pairs.";
   if (pairs.size() > kMostRows)
     figure.note += " The table has the " + std::to_string(kMostRows) + " busiest of " +
                    plural(pairs.size(), "pair") + ".";

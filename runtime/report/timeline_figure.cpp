@@ -262,7 +262,7 @@ std::string table_of(const RunFacts& facts, const Activities& all) {
 Figure timeline_figure(const RunFacts& facts) {
   Figure figure{"timeline", "Who trained, who waited, who talked, who died", "", "", "", "", ""};
   const std::size_t peers = std::max<std::size_t>(1, facts.peers.size());
-  const Activities all = activities_of(facts, std::max<std::size_t>(20, kMostSpans / peers));
+  const Activities all = activities_of(facts, std::max<std::size_t>(4, kMostSpans / peers));
   const Lanes lanes = lanes_of(facts);
   figure.finding = finding_of(facts, all);
   Drawing d(lanes.bottom(peers) + 46, "Timeline: a lane a peer", "timeline");

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "gossip/limits.hpp"
 #include "kernels/core/check.hpp"
@@ -68,14 +70,28 @@ bool rises(const std::vector<double>& before, const std::vector<double>& after, 
   return !(mean <= kappa * standard_error);
 }
 
+// Mean losses on the probe set around a merge, where a gate has measured them: without it, and with
+// the last alpha that was tried.
+struct ProbeLosses {
+  double before = 0.0, after = 0.0;
+};
+
+double mean_of(const std::vector<double>& losses) {
+  double sum = 0.0;
+  for (const double loss : losses) sum += loss;
+  return sum / static_cast<double>(losses.size());
+}
+
 // Alpha, half of it, a quarter: the first that costs no loss beyond noise. Without a probe set
 // there is nothing to go by, and the rule decides alone.
 merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest& request,
-                     Turn& turn) {
+                     Turn& turn, std::optional<ProbeLosses>& measured) {
   const std::vector<double> before = turn.model.probe_losses(nullptr);
   for (int trial = 0; trial < 3 && !before.empty(); ++trial) {
     const Blend blend{decision.alpha, *request.frame.values, request.base};
-    if (!rises(before, turn.model.probe_losses(&blend), kappa)) {
+    const std::vector<double> after = turn.model.probe_losses(&blend);
+    measured = ProbeLosses{mean_of(before), mean_of(after)};
+    if (!rises(before, after, kappa)) {
       if (trial > 0) decision = {merge::Verdict::scale, decision.alpha, "gate"};
       return decision;
     }
@@ -86,13 +102,13 @@ merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest&
 }
 
 merge::Decision decide(const merge::Evidence& evidence, const MergeRequest& request,
-                       const PeerState& peer, Turn& turn) {
+                       const PeerState& peer, Turn& turn, std::optional<ProbeLosses>& measured) {
   const merge::Policy& policy = *peer.settings.policy;
   if (request.fixed_alpha) return policy.decide_fixed(evidence, *request.fixed_alpha);
   merge::Decision decision = policy.decide(evidence);
   if (decision.verdict == merge::Verdict::refuse) return decision;
   if (policy.guards().gate_kappa)
-    decision = gate(decision, *policy.guards().gate_kappa, request, turn);
+    decision = gate(decision, *policy.guards().gate_kappa, request, turn, measured);
   if (policy.guards().crowd && decision.verdict != merge::Verdict::refuse)
     decision.verdict = merge::Verdict::hold;
   return decision;
@@ -150,7 +166,8 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   const Frame& frame = request.frame;
   HS_CHECK(frame.values != nullptr);
   const merge::Evidence evidence = gather(request, peer, turn);
-  const merge::Decision decision = decide(evidence, request, peer, turn);
+  std::optional<ProbeLosses> measured;
+  const merge::Decision decision = decide(evidence, request, peer, turn, measured);
   const double age_samples = evidence.age_steps * peer.settings.batch;
   Event decided("merge.decided");
   decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
@@ -159,6 +176,7 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
       .add("cos", evidence.cosine())
       .add("rel_norm", evidence.relative_norm());
   if (!decision.reason.empty()) decided.add("reason", std::string(decision.reason));
+  if (measured) decided.add("eval_before", measured->before).add("eval_after", measured->after);
   turn.record(std::move(decided));
   if (decision.verdict == merge::Verdict::refuse) {
     ++peer.counters.merges_refused;

@@ -12,6 +12,7 @@ packages=(
   libopenblas-dev libopenblas0-pthread
   libxxhash-dev libisal-dev zlib1g-dev libsqlite3-dev libssl-dev openssl
   dataset-fashion-mnist
+  chromium
   python3
 )
 

@@ -67,6 +67,19 @@ bool said(const Actions& actions, std::string_view kind) {
   return false;
 }
 
+// A number of the newest decision about a model; NaN when it has none.
+double decided(const Actions& actions, std::string_view key) {
+  double found = kNaN;
+  for (const Action& action : actions) {
+    const auto* record = std::get_if<action::Record>(&action);
+    if (record == nullptr || record->event.name != "merge.decided") continue;
+    for (const Field& field : record->event.fields) {
+      if (field.key == key) found = std::get<double>(field.value);
+    }
+  }
+  return found;
+}
+
 std::size_t fetches(const Actions& actions) {
   std::size_t count = 0;
   for (const Action& action : actions) {
@@ -166,19 +179,22 @@ TEST_CASE(
   merge::Guards guards;
   guards.gate_kappa = 1.0;
   Seat peer(pushed(3, guards), {1, 1});
-  peer.sent(1, 0, {3, 3});
+  CHECK(std::isnan(decided(peer.sent(1, 0, {3, 3}), "eval_before")));
   CHECK(peer.model.w == std::vector<float>{2, 2});
   peer.model.own_losses = {1.0, 1.0, 1.0, 1.0};
   peer.model.tried_losses = {1.1, 1.3, 1.1, 1.3};  // a rise of 0.2, standard error 0.058
-  peer.sent(1, 1, {3, 3});
+  Actions out = peer.sent(1, 1, {3, 3});
   CHECK(peer.model.w == std::vector<float>{2, 2});
   CHECK(peer.refused() == 1);
+  CHECK(decided(out, "eval_before") == Approx(1.0));
+  CHECK(decided(out, "eval_after") == Approx(1.2));
   peer.model.tried_losses = {1.0, 1.0, kNaN, 1.0};
   peer.sent(1, 2, {3, 3});
   CHECK(peer.refused() == 2);
   peer.model.tried_losses = {1.1, 0.9, 1.3, 0.8};  // a rise of 0.025, standard error 0.11
-  peer.sent(1, 3, {4, 4});
+  out = peer.sent(1, 3, {4, 4});
   CHECK(peer.model.w == std::vector<float>{3, 3});
+  CHECK(decided(out, "eval_after") == Approx(1.025));
 }
 
 TEST_CASE("a peer whose loss is not finite goes on with a neighbour's weights, at its own place") {

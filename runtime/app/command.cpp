@@ -70,6 +70,7 @@ const std::vector<Command>& command_table() {
       {"sim", "train a pool of peers in one process, in virtual time", command_sim},
       {"watch", "live view of a run: its directory, or what --metrics serves", command_watch},
       {"replay", "make a live run again, bit for bit, or with one thing changed", command_replay},
+      {"report", "one HTML page about a run, or about several side by side", command_report},
       {"inspect", "say what a run, checkpoint, model, journal or frame file is; verify it",
        command_inspect},
       {"export", "a run as TensorBoard, CSV, SQLite, GraphML", command_export},

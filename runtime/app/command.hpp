@@ -33,6 +33,7 @@ int command_data(const std::vector<std::string>& args);
 int command_doctor(const std::vector<std::string>& args);
 int command_help(const std::vector<std::string>& args);
 int command_replay(const std::vector<std::string>& args);
+int command_report(const std::vector<std::string>& args);
 int command_train(const std::vector<std::string>& args);
 int command_watch(const std::vector<std::string>& args);
 

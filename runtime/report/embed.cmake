@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUTPUT=page_files.cpp -DPAGE_DIR=... -DSCRIPTS="a.js b.js" -P embed.cmake: writes the page's sources as raw
+# string literals. Pieces of 8 KiB stay below every compiler's limit.
+function(embed_text name text)
+  string(LENGTH "${text}" length)
+  set(code "const std::string_view ${name} =")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8192 piece)
+    string(APPEND code "\n    R\"hs_page(${piece})hs_page\"")
+    math(EXPR at "${at} + 8192")
+  endwhile()
+  set(embedded "${embedded}${code};\n" PARENT_SCOPE)
+endfunction()
+
+set(embedded "")
+file(READ "${PAGE_DIR}/page.html" text)
+embed_text(kPageTemplate "${text}")
+file(READ "${PAGE_DIR}/page.css" text)
+embed_text(kPageStyle "${text}")
+set(scripts "")
+string(REPLACE " " ";" script_list "${SCRIPTS}")
+foreach(script IN LISTS script_list)
+  file(READ "${PAGE_DIR}/${script}" text)
+  string(APPEND scripts "${text}")
+endforeach()
+embed_text(kPageScript "${scripts}")
+file(WRITE "${OUTPUT}" "#include \"runtime/report/page_files.hpp\"\n\nnamespace hearsay::runtime::report {\n\n${embedded}\n}\n")

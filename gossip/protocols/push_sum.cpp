@@ -67,8 +67,10 @@ class PushSum final : public PendingExchange {
     double& mass = peer.counters.mass;
     const double alpha = frame.mass / (mass + frame.mass);
     const merge::Decision decision = merge_in({frame, nullptr, alpha}, peer, turn);
-    if (decision.verdict != merge::Verdict::refuse)
-      mass = std::min(mass + frame.mass, limits::kMostMass);
+    // What its receiver has refused goes home; there its mass counts again, whatever it says.
+    if (decision.verdict == merge::Verdict::refuse && frame.kind == FrameKind::push)
+      return refuse(std::move(frame), peer, turn);
+    mass = std::min(mass + frame.mass, limits::kMostMass);
     thrift_.received(frame.mass);
     if (frame.kind == FrameKind::push) acknowledge(frame, peer, turn);
   }

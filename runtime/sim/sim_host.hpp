@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "gossip/protocol.hpp"
+#include "gossip/topology/topology.hpp"
 #include "runtime/host/evaluation_plan.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/seams/compute_lane.hpp"
@@ -54,10 +55,11 @@ struct SimOptions {
   // Set for protocols whose peers finish together: whoever has not stopped this long after the
   // first is stopped.
   std::optional<gossip::Time> stop_deadline;
-  bool is_one_way = false;                 // who starts a merge is not who changes
-  bool has_mass = false;                   // push-sum
-  std::uint64_t steps_between_merges = 0;  // in the mean; 0 = no merges. For checks
-  SimRebirth rebirth;                      // needed for faults after which a peer comes back
+  bool is_one_way = false;                           // who starts a merge is not who changes
+  std::shared_ptr<const gossip::Topology> topology;  // null where nobody merges
+  bool has_mass = false;                             // push-sum
+  std::uint64_t steps_between_merges = 0;            // in the mean; 0 = no merges. For checks
+  SimRebirth rebirth;  // needed for faults after which a peer comes back
 };
 
 struct PeerOutcome {

@@ -77,6 +77,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   options_.has_mass = config.protocol.name == "push-sum";
   options_.is_one_way = options_.has_mass || config.protocol.name == "push";
   if (plan_.gossips) {
+    options_.topology = plan_.topology;
     options_.steps_between_merges = static_cast<std::uint64_t>(
         std::ceil(plan_.blocks.lambda * static_cast<double>(most_steps_)));
   }

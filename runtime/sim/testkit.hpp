@@ -61,6 +61,7 @@ struct VectorPool {
     o.time_limit_s = config.time_s;
     o.has_mass = config.protocol.name == "push-sum";
     o.is_one_way = o.has_mass || config.protocol.name == "push";
+    o.topology = plan.topology;
     o.steps_between_merges = plan.gossips ? 4 : 0;
     if (config.protocol.name != "local") o.stop_deadline = std::chrono::seconds(10);
     o.rebirth.new_trainer = [this](SimPeer& peer, kernels::PeerId id) { new_trainer(peer, id); };

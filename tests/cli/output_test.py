@@ -159,7 +159,7 @@ class HelpTest(harness.CliTest):
         lines = self.text("sim", "--help-all") + self.text("train", "--help-all")
         options = {match.group(1) for line in lines
                    if (match := re.match(r"  --([a-z][a-z-]*)", line))}
-        options.remove("no-supervisor")  # of `train` alone, hence on its command line only
+        options -= {"no-supervisor", "study"}  # of `train` and `sim` alone, on their command lines only
         variables = {match.group(1) for line in lines
                      if (match := re.search(r"HEARSAY_([A-Z_]+)$", line))}
         schema = json.loads(self.hearsay("config", "list", "--schema").stdout)

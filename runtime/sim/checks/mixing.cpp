@@ -28,18 +28,19 @@ class Mixing final : public SimCheck {
     for (std::uint32_t i = 0; i < seen_.size(); ++i) {
       const kernels::PeerId id(i);
       const gossip::Counters& c = host.peers()[i].protocol->counters();
-      Seen& seen = seen_[i];
       const std::uint64_t merges =
           c.merges_applied + (host.options().is_one_way ? c.merges_started : 0);
-      if (!seen.since || seen.merges != merges || host.is_over(id)) {
-        seen = {now, merges, c.steps};
+      Seen& seen = seen_[i];
+      if (!seen.since || seen.merges != merges || host.is_over(id) || !has_partner(host, id)) {
+        seen = {now, merges, c.steps, c.steps, now};
         continue;
       }
-      // Who only answers, lingering, may wait for others: steps are what it is measured by.
-      if (now - *seen.since <= kBound || c.steps - seen.steps <= kBlocks * block) continue;
-      if (host.live() < 2) continue;
-      broken(now, "mixing: " + gossip::peer_name(id) + " has trained " +
-                      std::to_string(c.steps - seen.steps) +
+      // Who has trained all it should only waits for others.
+      if (seen.steps != c.steps) seen.trained_at = now;
+      seen.steps = c.steps;
+      const std::uint64_t trained = c.steps - seen.steps_then;
+      if (seen.trained_at - *seen.since <= kBound || trained <= kBlocks * block) continue;
+      broken(now, "mixing: " + gossip::peer_name(id) + " has trained " + std::to_string(trained) +
                       " mini-batches without a merge since " +
                       std::to_string(std::chrono::duration<double>(*seen.since).count()) + " s");
       seen.since = now;
@@ -49,10 +50,25 @@ class Mixing final : public SimCheck {
  private:
   struct Seen {
     std::optional<gossip::Time> since;  // its newest merge
-    std::uint64_t merges = 0, steps = 0;
+    std::uint64_t merges = 0, steps_then = 0, steps = 0;
+    gossip::Time trained_at{0};  // the newest mini-batch
   };
+
+  // On a ring a peer may be the only one left between two that died.
+  bool has_partner(const SimHost& host, kernels::PeerId id) {
+    if (partners_.empty()) partners_.resize(host.peers().size());
+    auto& partners = partners_[id.value];
+    if (!partners) {
+      const auto peers = static_cast<std::uint32_t>(host.peers().size());
+      partners = possible_partners(*host.options().topology, id, peers);
+    }
+    return std::any_of(partners->begin(), partners->end(),
+                       [&](kernels::PeerId other) { return !host.is_over(other); });
+  }
+
   std::optional<gossip::Time> healed_;
-  std::vector<Seen> seen_;  // [peer]
+  std::vector<Seen> seen_;                                             // [peer]
+  std::vector<std::optional<std::vector<kernels::PeerId>>> partners_;  // [peer], once asked for
 };
 
 }  // namespace

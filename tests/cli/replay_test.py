@@ -117,9 +117,8 @@ class ReplayTest(pools.PoolTest):
         self.assertEqual(self.replay(code=4)["differences"], [])
 
     def test_what_cannot_be_replayed_is_refused_in_one_line(self):
-        self.sim("--peers", "2", "--epochs", "1", "--quiet", "--run", "simulated")
         self.pool("--epochs", "2", peers=2)
-        for words in (("simulated",), ("nowhere",), ("run", "--until", "p07@1"), ("run", "--until", "1"),
+        for words in (("nowhere",), ("run", "--until", "p07@1"), ("run", "--until", "1"),
                       ("run", "--swap", "codec=int8"), ("run", "--swap", "merge=emma"),
                       ("run", "--drop-peer", "9")):
             out = self.hearsay("replay", *words)

@@ -12,6 +12,7 @@
 #include "kernels/core/digest.hpp"
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
+#include "runtime/app/blas_core.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/replay_simulation.hpp"
 #include "runtime/app/run_header.hpp"
@@ -94,6 +95,7 @@ ReplayPlan plan_of(const Arguments& arguments, const RunConfig& config) {
 struct Recorded {
   std::optional<PeerResult> result;
   std::string model_digest;  // of its last weights; empty where it has left none
+  std::string damage;        // what of the two cannot be read
 };
 
 Recorded recorded_of(const RunDir& run, const std::string& peer) {
@@ -102,7 +104,8 @@ Recorded recorded_of(const RunDir& run, const std::string& peer) {
     found.result = read_peer_result(run, peer);
     if (const auto model = read_peer_model(run, peer); model && found.result)
       found.model_digest = kernels::digest(model->final_weights.span()).hex();
-  } catch (const kernels::DamagedFile&) {
+  } catch (const kernels::DamagedFile& fault) {
+    found.damage = fault.what();
   }
   return found;
 }
@@ -119,6 +122,7 @@ Comparison compare(const RunDir& run, RunReplay replay, bool checks) {
   for (const PeerReplayResult& peer : replay.peers) {
     found.before.push_back(recorded_of(run, peer.peer));
     const Recorded& before = found.before.back();
+    if (!before.damage.empty()) replay.damage.push_back(before.damage);
     found.differences.insert(found.differences.end(), peer.differences.begin(),
                              peer.differences.end());
     if (!checks || before.model_digest.empty() || !peer.complete) continue;
@@ -175,7 +179,7 @@ Json json_of(const Comparison& found, const ReplayPlan& plan) {
   Json j;
   j["merges"] = found.replay.merges();
   j["digests"] = found.replay.digests();
-  j["checked"] = plan.checks;
+  j["checked"] = plan.checks;  // false: with something changed, or in tolerance mode
   j["equal"] = found.differences.empty();
   j["complete"] = found.replay.is_complete();
   j["models_equal"] = found.models_equal;
@@ -207,25 +211,37 @@ void write_model(const std::string& path, const PeerReplayResult& peer, const Ru
                     {{"peer", peer.peer}, {"merges", std::to_string(peer.merges)}});
 }
 
-int replay(const Arguments& arguments) {
+// Bits can only be those of the recording where the same kernels compute them. Starts the program
+// anew with the recorded ones where it can; returns what is to be said when it cannot.
+std::string take_recorded_core(const RunRecord& record, const std::vector<std::string>& args) {
+  const std::string own = kernels::blas_description() + ", 1 thread a peer";
+  if (record.blas.empty() || record.blas == own) return {};
+  if (const auto core = core_to_take(record.blas, own)) {
+    std::vector<std::string> words{"replay"};
+    words.insert(words.end(), args.begin(), args.end());
+    start_with_core(*core, words);
+  }
+  return "recorded with " + record.blas + ", replayed with " + own +
+         ": bits differ, so results are shown side by side and nothing is held against them";
+}
+
+int replay(const Arguments& arguments, const std::vector<std::string>& args) {
   const std::string path = arguments.words.empty() ? "runs/latest" : arguments.words.front();
   const RunDir run = RunDir::open(path);
   const RunRecord record = read_run_record(run);
   Arguments from_run;
   from_run.flags.emplace_back("config", run.run_json());
   const RunConfig config = typed_config(merge_settings(from_run, {}));
-  const ReplayPlan plan = plan_of(arguments, config);
+  ReplayPlan plan = plan_of(arguments, config);
+  const std::string tolerance = take_recorded_core(record, args);
+  if (!tolerance.empty()) plan.checks = false;
   const auto threads_text = arguments.value("threads");
   const std::uint64_t asked = threads_text ? parse_count("--threads", *threads_text) : 0;
   const std::size_t threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+  if (!tolerance.empty()) std::cerr << "hearsay: tolerance mode: " << tolerance << "\n";
   if (record.command == "sim")
     return replay_simulation(run, record, config, plan, threads, arguments);
   const bool json = wants_json(arguments), quiet = arguments.is_on("quiet") || json;
-  const std::string blas = kernels::blas_description() + ", 1 thread a peer";
-  if (!record.blas.empty() && record.blas != blas && !quiet) {
-    std::cerr << "hearsay: recorded with " << record.blas << ", replayed with " << blas
-              << ": weights may differ in their last bits\n";
-  }
   const auto progress = [&](const PeerReplayResult& peer) {
     if (quiet) return;
     std::cerr << peer.peer << "  " << peer.merges << " merges, " << peer.steps << " mini-batches"
@@ -269,7 +285,7 @@ int command_replay(const std::vector<std::string>& args) {
     std::cout << *help;
     return 0;
   }
-  return replay(arguments);
+  return replay(arguments, args);
 }
 
 }  // namespace hearsay::runtime

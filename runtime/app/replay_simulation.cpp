@@ -117,11 +117,12 @@ Json summary(const PoolResult& result) {
           {"digest", result.digest.hex()}};
 }
 
-int print_swap(const std::optional<Json>& before, const PoolResult& now, const Spec& merge,
+int print_both(const std::optional<Json>& before, const PoolResult& now, const Spec& merge,
                bool json) {
   const std::optional<Json> after = summary(now);
   if (json) {
-    std::cout << Json{{"swap", "merge=" + merge.text},
+    std::cout << Json{{"merge", merge.text},
+                      {"checked", false},
                       {"recorded", before.value_or(Json())},
                       {"now", *after}}
                      .dump(2)
@@ -239,7 +240,7 @@ int replay_simulation(const RunDir& run, const RunRecord& record, RunConfig conf
                 << " written to " << out << "\n";
     return 0;
   }
-  if (plan.merge) return print_swap(before, again.result, *plan.merge, json);
+  if (!plan.checks) return print_both(before, again.result, config.merge, json);
   Verdict verdict = verdict_on(run, before, again.result.digest.hex(), scratch);
   for (const PeerResult& peer : again.result.peers) verdict.merges += peer.counters.merges_applied;
   verdict.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -97,6 +97,7 @@ EventCheck::EventCheck(const std::vector<std::string>& paths, std::string peer, 
         starts_.back().incarnation = incarnation_in(line);
       if (is_whole && !is_of_host(line)) lines_.push_back(without_number(std::move(line)));
     }
+    if (offset == 0) damage = path + ": is empty; there are no events to compare";
   }
 }
 

@@ -80,6 +80,24 @@ class ReplaySimTest(harness.CliTest):
         self.refused(("replay", "a", "--drop-peer", "p01"), "--chaos partition")
         self.refused(("replay", "a", "--seed-data", "4"), "--seed-data")
 
+    def test_the_kernels_of_the_recording_are_taken_where_they_run(self):
+        core = {"OPENBLAS_CORETYPE": "Prescott"}  # runs on any x86-64
+        if b"core type Prescott" not in self.hearsay("doctor", env=core).stdout:
+            self.skipTest("the BLAS library lets nobody choose its kernels")
+        self.sim("--run", "a", "--epochs", "2", env=core)
+        self.assertTrue(self.replay("a")["equal"])
+        here = self.sim("--run", "b", "--epochs", "2")
+        self.assertEqual(here.returncode, 0)
+        self.assertNotEqual(self.result_of("a")["digest"], self.result_of("b")["digest"])
+        # Somebody has chosen others: side by side, and no word of equality.
+        out = self.hearsay("replay", "a", "--json", env={"OPENBLAS_CORETYPE": "Nehalem"})
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertIn(b"tolerance mode: recorded with OpenBLAS", out.stderr)
+        found = json.loads(out.stdout)
+        self.assertIs(found["checked"], False)
+        self.assertNotIn("equal", found)
+        self.assertAlmostEqual(found["now"]["test_acc_mean"], found["recorded"]["test_acc_mean"], delta=0.05)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -104,12 +104,14 @@ std::string shortest(double value) {
 std::string coordinate(double value) { return without_zeros(fixed(value, 1)); }
 
 std::string count_text(double count) {
-  std::string digits = fixed(std::abs(std::round(count)), 0);
-  for (std::size_t i = digits.size(); i > 3;) {
-    i -= 3;
-    digits.insert(i, ",");
+  const std::string digits = fixed(std::abs(std::round(count)), 0);
+  std::string text;
+  if (count <= -0.5) text += '-';
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
   }
-  return count <= -0.5 ? "-" + digits : digits;
+  return text;
 }
 
 std::string percent(double share) { return fixed(share * 100.0, 2) + "\u00a0%"; }

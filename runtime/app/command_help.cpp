@@ -23,9 +23,9 @@ std::string overview_text() {
          "examples:\n"
          "  hearsay doctor\n"
          "  hearsay sim --preset digits\n"
+         "  hearsay sim --peers 16 --topology ring --merge-every 2 --seed 7\n"
          "\n"
-         "hearsay COMMAND --help lists the options of a command, --help-all explains them.\n"
-         "hearsay --version names this build.\n";
+         "COMMAND --help lists options, --help-all explains them; --version names this build.\n";
 }
 
 int command_help(const std::vector<std::string>& args) {

@@ -25,7 +25,7 @@ std::string overview_text() {
          "  hearsay sim --preset digits\n"
          "  hearsay sim --peers 16 --topology ring --merge-every 2 --seed 7\n"
          "\n"
-         "COMMAND --help lists options, --help-all explains them; --version names this build.\n";
+         "COMMAND --help lists options, --help-all explains them; --version: which build.\n";
 }
 
 int command_help(const std::vector<std::string>& args) {

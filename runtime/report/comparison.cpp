@@ -35,9 +35,9 @@ std::string value_of(const Settings& settings, const std::string& key) {
   return found != settings.end() ? found->second : "–";
 }
 
-std::string interval_text(const Interval& interval, double scale, int digits,
+std::string interval_text(const Estimate& interval, double scale, int digits,
                           const std::string& unit) {
-  if (interval.count == 0) return "–";
+  if (interval.n == 0) return "–";
   std::string text = fixed(interval.mean * scale, digits);
   if (interval.half_width) text += " ± " + fixed(*interval.half_width * scale, digits);
   return text + unit;
@@ -63,12 +63,12 @@ const std::optional<double> Result::*time_of(const Group& group) {
 
 }  // namespace
 
-Interval Group::interval(const std::optional<double> Result::*member) const {
+Estimate Group::interval(const std::optional<double> Result::*member) const {
   std::vector<double> values;
   for (const RunFacts* run : runs) {
     if (run->result && (*run->result).*member) values.push_back(*((*run->result).*member));
   }
-  return interval_of(values);
+  return estimate(values);
 }
 
 Comparison compare(std::span<const RunFacts> runs) {
@@ -147,7 +147,7 @@ std::string comparison_finding(const Comparison& comparison) {
   const Group* best = nullptr;
   const Group* second = nullptr;
   for (const Group& group : comparison.groups) {
-    if (group.interval(&Result::accuracy_mean).count == 0) continue;
+    if (group.interval(&Result::accuracy_mean).n == 0) continue;
     const double accuracy = group.interval(&Result::accuracy_mean).mean;
     if (best == nullptr || accuracy > best->interval(&Result::accuracy_mean).mean) {
       second = best;
@@ -157,11 +157,11 @@ std::string comparison_finding(const Comparison& comparison) {
     }
   }
   if (best == nullptr) return "None of these runs has a result yet.";
-  const Interval first = best->interval(&Result::accuracy_mean);
+  const Estimate first = best->interval(&Result::accuracy_mean);
   std::string text =
       "Highest mean accuracy: " + best->label + ", " + interval_text(first, 100, 2, " %");
   if (second == nullptr) return text + ".";
-  const Interval next = second->interval(&Result::accuracy_mean);
+  const Estimate next = second->interval(&Result::accuracy_mean);
   text += "; next: " + second->label + ", " + interval_text(next, 100, 2, " %") + ".";
   if (!first.half_width || !next.half_width)
     return text +

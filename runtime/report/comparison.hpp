@@ -12,6 +12,7 @@
 #include "runtime/report/figure.hpp"
 #include "runtime/report/run_facts.hpp"
 #include "runtime/report/series.hpp"
+#include "runtime/study/estimate.hpp"
 
 namespace hearsay::runtime::report {
 
@@ -21,7 +22,7 @@ struct Group {
   bool is_baseline = false;  // ddp, fedavg, diloco or local
 
   // Over the runs that have it.
-  Interval interval(const std::optional<double> Result::*member) const;
+  Estimate interval(const std::optional<double> Result::*member) const;
 };
 
 struct Comparison {

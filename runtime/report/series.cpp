@@ -2,7 +2,6 @@
 #include "runtime/report/series.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -10,12 +9,6 @@ namespace hearsay::runtime::report {
 namespace {
 
 constexpr std::size_t kCurvesForDeciles = 5;
-
-// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; 1.96 for many.
-constexpr std::array<double, 30> kStudent{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                                          2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-                                          2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
-                                          2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
 
 }  // namespace
 
@@ -93,24 +86,6 @@ Curve thinned(const Curve& curve, std::size_t most) {
   for (std::size_t i = 0; i < curve.size(); i += stride) kept.push_back(curve[i]);
   if (!curve.empty() && (curve.size() - 1) % stride != 0) kept.push_back(curve.back());
   return kept;
-}
-
-Interval interval_of(std::span<const double> values) {
-  Interval interval;
-  interval.count = values.size();
-  if (values.empty()) {
-    interval.mean = std::numeric_limits<double>::quiet_NaN();
-    return interval;
-  }
-  const auto n = static_cast<double>(values.size());
-  for (const double value : values) interval.mean += value / n;
-  if (values.size() < 2) return interval;
-  double squares = 0.0;
-  for (const double value : values) squares += (value - interval.mean) * (value - interval.mean);
-  const std::size_t freedom = values.size() - 1;
-  const double t = freedom <= kStudent.size() ? kStudent[freedom - 1] : 1.96;
-  interval.half_width = t * std::sqrt(squares / (n - 1.0) / n);
-  return interval;
 }
 
 }  // namespace hearsay::runtime::report

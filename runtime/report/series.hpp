@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of curves: means and bands over peers on a common axis, quantiles, thinning, intervals
-// over seeds. Invariant: thinning keeps the first and the last and says its stride; a peer counts
+// Arithmetic of curves: means and bands over peers on a common axis, quantiles, thinning.
+// Invariant: thinning keeps the first and the last and says its stride; a peer counts
 // only where it has been measured. Pure; any lane. Cost: linear, sorting for quantiles.
 #pragma once
 
@@ -36,13 +36,5 @@ std::size_t stride_for(std::size_t count, std::size_t most);
 // "every 8th merge", "every merge"
 std::string stride_text(std::size_t stride, const std::string& thing);
 Curve thinned(const Curve& curve, std::size_t most);
-
-struct Interval {
-  double mean = 0.0;
-  std::optional<double> half_width;  // of the 95 % interval of the mean; none of one value
-  std::size_t count = 0;
-};
-// Student's t over the values, which are taken as independent and about normal.
-Interval interval_of(std::span<const double> values);
 
 }  // namespace hearsay::runtime::report

@@ -54,15 +54,6 @@ TEST_CASE("thinning keeps both ends and says its stride") {
   CHECK(stride_text(23, "merge") == "every 23rd merge");
 }
 
-TEST_CASE("the 95 % interval of a mean is Student's") {
-  const std::vector<double> values{1.0, 2.0, 3.0};  // deviation 1, error 1 / sqrt(3)
-  const Interval interval = interval_of(values);
-  CHECK(interval.mean == Approx(2.0));
-  CHECK(*interval.half_width == Approx(4.303 / std::sqrt(3.0)));
-  CHECK_FALSE(interval_of(std::vector<double>{1.0}).half_width);
-  CHECK(interval_of({}).count == 0);
-}
-
 TEST_CASE("ticks are round and inside") {
   CHECK(round_ticks(0.0, 10.0, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   for (const double high : {1e-7, 0.3, 7.0, 1e12}) {

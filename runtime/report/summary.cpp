@@ -42,9 +42,9 @@ Json summary_of_group(const Group& group) {
   Json j = {
       {"configuration", group.label}, {"runs", group.runs.size()}, {"baseline", group.is_baseline}};
   for (const auto& [name, member] : kMeasures) {
-    const Interval interval = group.interval(member);
-    if (interval.count == 0) continue;
-    j[name] = {{"mean", interval.mean}, {"count", interval.count}};
+    const Estimate interval = group.interval(member);
+    if (interval.n == 0) continue;
+    j[name] = {{"mean", interval.mean}, {"count", interval.n}};
     j[name]["half_width_95"] = interval.half_width ? Json(*interval.half_width) : Json();
   }
   return j;

@@ -112,7 +112,7 @@ std::optional<StudyResult> StudyRunner::finished(const StudyPoint& point) const 
   if (!result) return std::nullopt;
   const std::string verdict = verdict_of(*result);
   if (verdict.empty() || verdict == "interrupted" || verdict == "log failed") return std::nullopt;
-  StudyResult done{point.name, run, std::move(result), false, {}};
+  StudyResult done{point.name, run, std::move(result), {}};
   if (verdict != "ok") {
     const auto reason = done.result->find("reason");
     const bool said = reason != done.result->end() && reason->is_string();
@@ -172,13 +172,12 @@ std::vector<StudyResult> StudyRunner::run(
     auto done = finished(point);
     if (!done && stopping) continue;
     if (!done) {
-      done = StudyResult{point.name, run_path(point), std::nullopt, true, {}};
+      done = StudyResult{point.name, run_path(point), std::nullopt, {}};
       done->failure = last_line(options_.folder + "/points/" + point.name + ".stderr");
       if (done->failure.empty())
         done->failure = WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
                                             : "exit code " + std::to_string(WEXITSTATUS(status));
     }
-    done->is_new = true;
     spent_s += std::chrono::duration<double>(Clock::now() - begun).count();
     ++now.done;
     now.failed += done->failure.empty() ? 0 : 1;

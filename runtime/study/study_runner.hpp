@@ -24,7 +24,6 @@ struct StudyOptions {
 struct StudyResult {
   std::string name, run;
   std::optional<nlohmann::ordered_json> result;  // result.json; none: it wrote none
-  bool is_new = false;                           // run by this call
   std::string failure;                           // one line, when the verdict is not ok
 };
 

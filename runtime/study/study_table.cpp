@@ -2,12 +2,9 @@
 #include "runtime/study/study_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <map>
-
-#include <boost/math/distributions/students_t.hpp>
 
 namespace hearsay::runtime {
 namespace {
@@ -28,19 +25,6 @@ std::string cell(const Estimate& value, const StudyMeasure& measure) {
 }
 
 }  // namespace
-
-Estimate estimate(const std::vector<double>& values) {
-  Estimate e;
-  e.n = values.size();
-  if (values.empty()) return e;
-  for (const double v : values) e.mean += v / static_cast<double>(e.n);
-  if (e.n < 2) return e;
-  double squares = 0.0;
-  for (const double v : values) squares += (v - e.mean) * (v - e.mean);
-  const double n = static_cast<double>(e.n), deviation = std::sqrt(squares / (n - 1.0));
-  e.half_width = quantile(boost::math::students_t(n - 1.0), 0.975) * deviation / std::sqrt(n);
-  return e;
-}
 
 StudyTable study_table(const Study& study, const std::vector<StudyResult>& results) {
   StudyTable table;

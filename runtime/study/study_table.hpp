@@ -3,21 +3,14 @@
 // with the half width of its 95 % confidence interval (Student's t). Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/study/estimate.hpp"
 #include "runtime/study/study_file.hpp"
 #include "runtime/study/study_runner.hpp"
 
 namespace hearsay::runtime {
-
-struct Estimate {
-  std::size_t n = 0;
-  double mean = 0.0;
-  std::optional<double> half_width;  // of the 95 % interval; none for fewer than two values
-};
-Estimate estimate(const std::vector<double>& values);
 
 struct StudyRow {
   std::vector<std::string> values;  // of StudyTable::keys

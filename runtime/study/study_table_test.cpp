@@ -5,25 +5,16 @@
 
 using namespace hearsay::runtime;
 
-TEST_CASE("an interval is that of Student's t") {
-  CHECK(estimate({}).n == 0);
-  CHECK_FALSE(estimate({3.0}).half_width.has_value());
-  const Estimate e = estimate({1.0, 2.0, 3.0, 4.0});
-  CHECK(e.mean == Approx(2.5));
-  // t(3, 0.975) = 3.18245, s = 1.29099
-  CHECK(*e.half_width == Approx(3.18245 * 1.29099 / 2.0).epsilon(1e-5));
-}
-
 TEST_CASE("seeds become one row, and a run without a result is counted as failed") {
   const Study study =
       parse_study(R"({"vary": {"merge-every": [1, 2], "seed": [0, 1, 2]}})", "s.json");
   std::vector<StudyResult> results;
   for (std::size_t i = 0; i < 5; ++i) {
-    StudyResult result{study.points[i].name, "", nlohmann::ordered_json::object(), true, {}};
+    StudyResult result{study.points[i].name, "", nlohmann::ordered_json::object(), {}};
     (*result.result)["test_acc_mean"] = 0.8 + 0.01 * static_cast<double>(i);
     results.push_back(result);
   }
-  results.push_back({study.points[5].name, "", std::nullopt, true, "killed by signal 9"});
+  results.push_back({study.points[5].name, "", std::nullopt, "killed by signal 9"});
   const StudyTable table = study_table(study, results);
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[0].runs == 3);

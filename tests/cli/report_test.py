@@ -122,7 +122,7 @@ class ReportTest(harness.CliTest):
         a, b = (self.result_of("runs/push" + seed)["test_acc_mean"] for seed in "01")
         push = summary["groups"][0]["test_acc_mean"]
         self.assertAlmostEqual(push["mean"], (a + b) / 2)
-        self.assertAlmostEqual(push["half_width_95"], 12.706 * abs(a - b) / 2, places=6)
+        self.assertAlmostEqual(push["half_width_95"], 12.7062047 * abs(a - b) / 2, places=6)
         text = self.page("report.html")
         self.assertIn("mean c1 baseline", text)
         self.assertIn("protocol ddp", text)

@@ -14,7 +14,7 @@ import subprocess
 
 import trial as trials
 
-HURT = "p02"
+HURT, JOURNAL, LOG = "p02", "inputs.0.bin", "events.jsonl"
 TIMEOUT_S = 120
 
 
@@ -28,33 +28,37 @@ def lines(data):
 
 
 def damages():
-    """name, file of the run, bytes -> bytes (None: the file goes), what must be named."""
-    journal, log = f"peers/{HURT}/inputs.0.bin", f"peers/{HURT}/events.jsonl"
+    """name, file of the run, bytes -> bytes (None: the file goes), what must be named, whether the other
+    peers need nothing of what is lost."""
+    journal, log = f"peers/{HURT}/{JOURNAL}", f"peers/{HURT}/{LOG}"
     noise = random.Random(1).randbytes
     return (
-        ("a journal that ends in mid-chunk", journal, lambda d: d[:len(d) // 2 + 3], HURT),
-        ("a journal cut at its head", journal, lambda d: d[:9], HURT),
-        ("an empty journal", journal, lambda d: b"", HURT),
-        ("no journal", journal, None, HURT),
-        ("a journal with a wrong byte in its middle", journal, lambda d: flip(d, 0.5), HURT),
-        ("a journal with a wrong byte in its head", journal, lambda d: flip(d, 0.002), HURT),
-        ("a journal with a wrong byte at its end", journal, lambda d: d[:-1] + bytes([d[-1] ^ 1]), HURT),
-        ("a journal with a hole", journal, lambda d: d[:len(d) // 3] + d[len(d) // 2:], HURT),
+        ("a journal that ends in mid-chunk", journal, lambda d: d[:len(d) // 2 + 3], JOURNAL, False),
+        ("a journal cut at its head", journal, lambda d: d[:9], JOURNAL, False),
+        ("an empty journal", journal, lambda d: b"", JOURNAL, False),
+        ("no journal", journal, None, "p02 has left no journal", False),
+        ("a journal with a wrong byte in its middle", journal, lambda d: flip(d, 0.5), JOURNAL, False),
+        ("a journal with a wrong byte in its head", journal, lambda d: flip(d, 0.002), JOURNAL, False),
+        ("a journal with a wrong byte at its end", journal, lambda d: d[:-1] + bytes([d[-1] ^ 1]),
+         JOURNAL, True),
+        ("a journal with a hole", journal, lambda d: d[:len(d) // 3] + d[len(d) // 2:], JOURNAL, False),
         ("a journal with a page of zeros", journal,
-         lambda d: d[:len(d) // 2] + bytes(64) + d[len(d) // 2 + 64:], HURT),
-        ("a journal with something after its end", journal, lambda d: d + b"more", HURT),
-        ("a journal twice over", journal, lambda d: d + d, HURT),
-        ("noise for a journal", journal, lambda d: noise(len(d)), HURT),
-        ("a log that ends in mid-line", log, lambda d: d[:len(d) * 2 // 3], None),
-        ("an empty log", log, lambda d: b"", HURT),
-        ("no log", log, None, None),
+         lambda d: d[:len(d) // 2] + bytes(64) + d[len(d) // 2 + 64:], JOURNAL, False),
+        ("a journal with something after its end", journal, lambda d: d + b"more", JOURNAL, True),
+        ("a journal twice over", journal, lambda d: d + d, JOURNAL, True),
+        ("noise for a journal", journal, lambda d: noise(len(d)), JOURNAL, False),
+        ("a log that ends in mid-line", log, lambda d: d[:len(d) * 2 // 3], None, True),
+        ("an empty log", log, lambda d: b"", LOG, True),
+        ("no log", log, None, LOG, True),
         ("a log with a line of noise", log,
-         lambda d: b"".join(lines(d)[:20]) + noise(90) + b"\n" + b"".join(lines(d)[20:]), HURT),
-        ("a log that lacks a line", log, lambda d: b"".join(lines(d)[:20] + lines(d)[21:]), HURT),
-        ("a log with a line twice", log, lambda d: b"".join(lines(d)[:21] + lines(d)[20:]), HURT),
+         lambda d: b"".join(lines(d)[:20]) + noise(90) + b"\n" + b"".join(lines(d)[20:]), LOG, True),
+        ("a log that lacks a line", log,
+         lambda d: b"".join(lines(d)[:20] + lines(d)[21:]), "p02: logged", True),
+        ("a log with a line twice", log,
+         lambda d: b"".join(lines(d)[:21] + lines(d)[20:]), "p02: logged", True),
         ("a last model with a wrong byte", f"peers/{HURT}/ckpt/*/model.safetensors", lambda d: flip(d, 0.7),
-         HURT),
-        ("a result that is no JSON", f"peers/{HURT}/result.json", lambda d: b"{" + d, HURT),
+         "ckpt", True),
+        ("a result that is no JSON", f"peers/{HURT}/result.json", lambda d: b"{" + d, "result.json", True),
     )
 
 
@@ -76,7 +80,7 @@ def work(trial, options):
     trial.check(out.returncode == 0 and whole["equal"] and whole["complete"],
                 f"the whole run: {whole['merges']} merges made again, all equal")
     merges_of = {peer["peer"]: peer["merges"] for peer in whole["peers"]}
-    for name, path, change, named in damages():
+    for name, path, change, named, are_others_whole in damages():
         hurt = trial.folder / "hurt"
         shutil.rmtree(hurt, ignore_errors=True)
         shutil.copytree(run, hurt, symlinks=True)
@@ -95,7 +99,8 @@ def work(trial, options):
             again = [peer["peer"] for peer in found["peers"]
                      if peer["peer"] != HURT and peer["merges"] == merges_of[peer["peer"]]]
         is_named = named is None or named in said
-        trial.check(not is_crash(out) and not any(map(is_crash, others)) and is_named and found is not None,
+        is_made_again = found is not None and (not are_others_whole or len(again) == 3)
+        trial.check(not is_crash(out) and not any(map(is_crash, others)) and is_named and is_made_again,
                     f"{name}: exit {out.returncode}, {found['merges'] if found else 0} merges, whole: "
                     f"{' '.join(again) or 'nobody'}; {said[:110] or 'nothing to say'}")
 

@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "kernels/core/check.hpp"
+#include "kernels/core/philox.hpp"
 
 namespace hearsay::kernels {
 namespace {
-
-constexpr std::uint32_t kMul0 = 0xD2511F53u, kMul1 = 0xCD9E8D57u;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9u, kWeyl1 = 0xBB67AE85u;
 
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325ull;
@@ -54,15 +52,8 @@ std::uint32_t poisson_ptrs(Rng& rng, double mean) {
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c,
                                         std::array<std::uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMul0} * c[0];
-    const std::uint64_t p1 = std::uint64_t{kMul1} * c[2];
-    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(p1),
-         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(p0)};
-    k[0] += kWeyl0;
-    k[1] += kWeyl1;
-  }
-  return c;
+  const PhiloxBlock block = philox_block({{c[0], c[1], c[2], c[3]}}, k[0], k[1]);
+  return {block.word[0], block.word[1], block.word[2], block.word[3]};
 }
 
 Rng Rng::stream(std::uint64_t seed, std::string_view purpose, std::uint32_t peer) {

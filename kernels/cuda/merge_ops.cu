@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA twin of merge_blend: one streaming pass, grid-stride over float4 where all arrays are
 // 16-byte aligned, scalar otherwise. Elementwise, so the result does not depend on the grid.
-#include <cstdint>
-
-#include "kernels/cuda/cuda_api.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/merge_api.h"
 
 namespace {
 
-constexpr int kBlock = 256;
+using namespace hearsay::cuda;
 
 __device__ float blended(float alpha, float w, float in, float base) {
   return w + alpha * (in - base);  // three roundings: --fmad=false
@@ -34,32 +33,20 @@ __global__ void blend_vector(float alpha, float4* w, const float4* in, const flo
   }
 }
 
-bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
-
 }  // namespace
-
-extern "C" int hs_cuda_device_count(int* error) {
-  int count = 0;
-  const cudaError_t result = cudaGetDeviceCount(&count);
-  *error = static_cast<int>(result);
-  return result == cudaSuccess ? count : 0;
-}
 
 extern "C" int hs_cuda_merge_blend(float alpha, float* d_w, const float* d_in, const float* d_base,
                                    size_t n, void* stream) {
   if (alpha == 0.0f || n == 0) return 0;
-  cudaStream_t on = static_cast<cudaStream_t>(stream);
+  cudaStream_t on = as_stream(stream);
   if (alpha == 1.0f && d_base == nullptr) {  // w + (in - w) is not `in` in floats
     return cudaMemcpyAsync(d_w, d_in, n * sizeof(float), cudaMemcpyDeviceToDevice, on);
   }
   const float* base = d_base != nullptr ? d_base : d_w;
-  int device = 0, multiprocessors = 0;
-  cudaError_t result = cudaGetDevice(&device);
+  cudaError_t result = cudaSuccess;
+  const int grid = multiprocessors(result) * 8;
   if (result != cudaSuccess) return result;
-  result = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  if (result != cudaSuccess) return result;
-  const size_t n4 = aligned(d_w) && aligned(d_in) && aligned(base) ? n / 4 : 0;
-  const int grid = multiprocessors * 8;
+  const size_t n4 = is_aligned16(d_w) && is_aligned16(d_in) && is_aligned16(base) ? n / 4 : 0;
   if (n4 > 0) {
     blend_vector<<<grid, kBlock, 0, on>>>(alpha, reinterpret_cast<float4*>(d_w),
                                           reinterpret_cast<const float4*>(d_in),

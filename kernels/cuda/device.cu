@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+#include "kernels/cuda/device_api.h"
+
+extern "C" int hs_cuda_device_count(int* error) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  *error = static_cast<int>(result);
+  return result == cudaSuccess ? count : 0;
+}
+
+extern "C" int hs_cuda_device_facts(int device, HsCudaDevice* facts) {
+  cudaDeviceProp properties;
+  cudaError_t result = cudaGetDeviceProperties(&properties, device);
+  if (result != cudaSuccess) return result;
+  *facts = HsCudaDevice{};
+  std::snprintf(facts->name, sizeof facts->name, "%s", properties.name);
+  facts->compute_major = properties.major;
+  facts->compute_minor = properties.minor;
+  facts->multiprocessors = properties.multiProcessorCount;
+  facts->l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
+  result = cudaDeviceGetPCIBusId(facts->bus_id, sizeof facts->bus_id, device);
+  if (result != cudaSuccess) return result;
+  result = cudaSetDevice(device);
+  if (result != cudaSuccess) return result;
+  return cudaMemGetInfo(&facts->free_bytes, &facts->memory_bytes);
+}
+
+extern "C" const char* hs_cuda_error_text(int error) {
+  return cudaGetErrorString(static_cast<cudaError_t>(error));
+}

@@ -22,11 +22,8 @@ extern "C" int hs_cuda_device_facts(int device, HsCudaDevice* facts) {
   facts->compute_minor = properties.minor;
   facts->multiprocessors = properties.multiProcessorCount;
   facts->l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
-  result = cudaDeviceGetPCIBusId(facts->bus_id, sizeof facts->bus_id, device);
-  if (result != cudaSuccess) return result;
-  result = cudaSetDevice(device);
-  if (result != cudaSuccess) return result;
-  return cudaMemGetInfo(&facts->free_bytes, &facts->memory_bytes);
+  facts->memory_bytes = properties.totalGlobalMem;
+  return cudaDeviceGetPCIBusId(facts->bus_id, sizeof facts->bus_id, device);
 }
 
 extern "C" const char* hs_cuda_error_text(int error) {

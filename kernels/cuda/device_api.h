@@ -12,14 +12,14 @@ extern "C" {
 typedef struct {
   char name[256];
   int compute_major, compute_minor, multiprocessors;
-  size_t memory_bytes, free_bytes, l2_bytes;
+  size_t memory_bytes, l2_bytes;
   char bus_id[32]; /* PCI, tells two processes whether they mean the same card */
 } HsCudaDevice;
 
 /* How many; 0 with *error set to a cudaError_t when there is none (35: no driver). */
 int hs_cuda_device_count(int* error);
 
-/* Facts of one device. Makes a context on it. Returns 0 or a cudaError_t. */
+/* Facts of one device; makes no context on it. Returns 0 or a cudaError_t. */
 int hs_cuda_device_facts(int device, HsCudaDevice* facts);
 
 /* "out of memory": the text of a cudaError_t. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/app/bench_output.hpp"
 
+#include <sstream>
+
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/machine.hpp"
 #include "runtime/app/version.hpp"
@@ -22,6 +24,13 @@ void print_header(const nlohmann::ordered_json& header, const std::string& metho
   std::cout << "# hearsay bench " << header["bench"].get<std::string>() << "  git "
             << header["git"].get<std::string>() << "  cpu " << header["cpu"].get<std::string>()
             << "  " << header["blas"].get<std::string>() << "\n# " << method << "\n";
+}
+
+std::vector<std::string> comma_parts(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
 }
 
 CommandSyntax bench_syntax(const char* name, const char* summary) {

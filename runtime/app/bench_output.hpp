@@ -26,7 +26,11 @@ nlohmann::ordered_json bench_header(const char* bench);
 void print_header(const nlohmann::ordered_json& header, const std::string& method);
 CommandSyntax bench_syntax(const char* name, const char* summary);
 
-// `hearsay bench scale` (bench_scale_command.cpp).
+// "a,b": the parts; none of an empty text.
+std::vector<std::string> comma_parts(const std::string& text);
+
+// `hearsay bench kernels` and `scale` (bench_<name>_command.cpp).
+int bench_kernels_command(const std::vector<std::string>& args);
 int bench_scale_command(const std::vector<std::string>& args);
 
 }  // namespace hearsay::runtime

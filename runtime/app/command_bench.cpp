@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay bench: train (samples per second, share of sgemm), mix (contraction against theory) and
-// net (what the transport carries between processes).
+// hearsay bench: kernels, train (samples per second, share of sgemm), mix (contraction against
+// theory), net (what the transport carries between processes) and scale.
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -27,13 +26,6 @@ using Json = nlohmann::ordered_json;
 constexpr double kContractionTolerance = 0.03;
 constexpr double kMassTolerance = 1e-6;
 constexpr double kMostNetValues = 5e8;  // 2 GB a model
-
-std::vector<std::string> comma_parts(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-  return parts;
-}
 
 int train(const std::vector<std::string>& args) {
   CommandSyntax syntax =
@@ -299,7 +291,9 @@ int net(const std::vector<std::string>& args) {
 }  // namespace
 
 int command_bench(const std::vector<std::string>& args) {
-  static const std::vector<Verb> verbs{{"train", "training step against sgemm", train},
+  static const std::vector<Verb> verbs{{"kernels", "operators on weights beside a copy",
+                                        bench_kernels_command},
+                                       {"train", "training step against sgemm", train},
                                        {"mix", "mixing against theory", mix},
                                        {"net", "frames between processes", net},
                                        {"scale", "pools of thousands", bench_scale_command}};

@@ -18,6 +18,7 @@
 #include "runtime/app/run_header.hpp"
 #include "runtime/app/styled_line.hpp"
 #include "runtime/config/config.hpp"
+#include "runtime/device/device_choice.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/log/safetensors.hpp"
@@ -225,15 +226,47 @@ std::string take_recorded_core(const RunRecord& record, const std::vector<std::s
          ": bits differ, so results are shown side by side and nothing is held against them";
 }
 
+// Where the run has trained: "cpu" or "cuda" and, of a simulation, which GPU.
+std::string recorded_device(const RunRecord& record, const RecordedRun* recorded) {
+  if (recorded == nullptr) return record.device;
+  for (const RecordedPeer& peer : recorded->peers) {
+    for (const RecordedSession& session : peer.sessions) {
+      const auto found = session.head.config.find("device");
+      if (found != session.head.config.end() && found->second != "cpu") return found->second;
+    }
+  }
+  return "cpu";
+}
+
+// Trains where the run has trained, if that is possible here; returns what is to be said if not.
+std::string take_recorded_device(const std::string& recorded, ReplayPlan& plan) {
+  plan.device = "cpu";
+  if (recorded.starts_with("cpu")) return {};
+  const DeviceChoice here = choose_devices("auto");
+  if (here.on_gpu()) plan.device = "cuda";
+  const auto card = [](const std::string& text) {
+    return text.substr(std::min(text.find(' '), text.size()));
+  };
+  if (here.on_gpu() && (card(recorded).empty() || card(recorded) == card(here.text))) return {};
+  return "recorded on " + recorded + ", replayed on " + here.text +
+         ": bits differ, so results are shown side by side and nothing is held against them";
+}
+
 int replay(const Arguments& arguments, const std::vector<std::string>& args) {
   const std::string path = arguments.words.empty() ? "runs/latest" : arguments.words.front();
   const RunDir run = RunDir::open(path);
   const RunRecord record = read_run_record(run);
   Arguments from_run;
   from_run.flags.emplace_back("config", run.run_json());
-  const RunConfig config = typed_config(merge_settings(from_run, {}));
+  RunConfig config = typed_config(merge_settings(from_run, {}));
   ReplayPlan plan = plan_of(arguments, config);
-  const std::string tolerance = take_recorded_core(record, args);
+  std::string tolerance = take_recorded_core(record, args);
+  std::optional<RecordedRun> recorded;
+  if (record.command != "sim") recorded = find_recording(run, config.peers);
+  const std::string elsewhere =
+      take_recorded_device(recorded_device(record, recorded ? &*recorded : nullptr), plan);
+  if (tolerance.empty()) tolerance = elsewhere;
+  config.device = *plan.device;
   if (!tolerance.empty()) plan.checks = false;
   const auto threads_text = arguments.value("threads");
   const std::uint64_t asked = threads_text ? parse_count("--threads", *threads_text) : 0;
@@ -247,8 +280,7 @@ int replay(const Arguments& arguments, const std::vector<std::string>& args) {
     std::cerr << peer.peer << "  " << peer.merges << " merges, " << peer.steps << " mini-batches"
               << (peer.complete ? "" : ", not to its end") << std::endl;
   };
-  const RecordedRun recorded = find_recording(run, config.peers);
-  const Comparison found = compare(run, replay_run(recorded, config, plan, threads, progress),
+  const Comparison found = compare(run, replay_run(*recorded, config, plan, threads, progress),
                                    plan.checks && !plan.until);
   if (json) {
     std::cout << json_of(found, plan).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";

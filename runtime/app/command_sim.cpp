@@ -45,7 +45,8 @@ RunFacts facts_of(const Simulation& simulation) {
           "virtual",
           simulation.threads(),
           simulation.data_digest(),
-          simulation.layout().size()};
+          simulation.layout().size(),
+          simulation.device()};
 }
 
 int print_sizes(const Simulation& simulation, const RunConfig& config) {
@@ -76,6 +77,11 @@ Earlier load_earlier(const RunDir& run, const RunRecord& record, Simulation& sim
     std::cerr << "hearsay: the run was begun with " << record.blas << ", this is " << blas
               << ": from here on it need not be bit for bit what it would have been\n";
   }
+  if (record.device != simulation.device()) {
+    std::cerr << "hearsay: the run was begun on " << record.device << ", this is "
+              << simulation.device()
+              << ": from here on it need not be bit for bit what it would have been\n";
+  }
   Earlier earlier{run, newest_checkpoint(run)};
   simulation.resume(earlier.checkpoint);
   return earlier;
@@ -97,8 +103,8 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data
               << ", " << config.split << ", " << simulation.layout().size() << " parameters, "
-              << config.protocol.text << ", " << simulation.threads()
-              << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
+              << config.protocol.text << ", " << simulation.device() << ", "
+              << simulation.threads() << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
     if (earlier) std::cerr << "goes on from " << earlier->checkpoint.path << "\n";
   }
   catch_stop_signals();
@@ -181,7 +187,8 @@ int resume(const Arguments& arguments, const std::string& path) {
   }
   const Settings settings =
       resume_settings(arguments, process_environment(), run.path(), run.run_json(), kMayChange);
-  const RunConfig config = typed_config(settings);
+  RunConfig config = typed_config(settings);
+  if (record.device == "cpu") config.device = "cpu";  // `auto` then, on a machine without a GPU
   refuse_complete(run, kUnfinished);
   if (CheckpointStore(run.checkpoints()).numbers().empty()) newest_checkpoint(run);  // says so
   const auto simulation = make_simulation(config, settings);

@@ -123,9 +123,9 @@ int run_watched(RunConfig config, ControlChannel channel, const std::string& lau
     channel.send(control::encode(control::FromPeer(control::Notice{text})));
   };
   outside.checkpoint_asked = take_checkpoint_request;
-  const PeerResult result = peer.run(
-      run, place, header_event(run, config, {"train", launcher, "monotonic", {}, {}, {}}, self),
-      version_number(), outside);
+  const RunFacts facts{"train", launcher, "monotonic", {}, {}, {}, peer.device()};
+  const PeerResult result =
+      peer.run(run, place, header_event(run, config, facts, self), version_number(), outside);
   if (result.alive) {  // the last word on accuracy, for a target that is met at the end only
     newest.accuracy = result.test.accuracy;
     newest.evaluated_s = result.wall_s.value_or(newest.clock_s);

@@ -20,6 +20,7 @@
 #include "runtime/app/machine.hpp"
 #include "runtime/app/version.hpp"
 #include "runtime/data/dataset.hpp"
+#include "runtime/device/cuda_library.hpp"
 
 namespace hearsay::runtime {
 
@@ -27,7 +28,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kCudaLibrary = "libhearsay_cuda.so";
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 constexpr std::uint64_t kManyPeers = 64;         // what one machine is likely to be asked for
 constexpr std::uint64_t kProcessesEachPeer = 8;  // threads of a peer, and its supervisor's
@@ -107,24 +107,25 @@ Finding examine_blas() {
 
 // The library with the GPU code lies beside the binary.
 Finding examine_cuda_library() {
-  std::error_code ignored;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path path = binary.parent_path() / kCudaLibrary;
-  if (!std::filesystem::exists(path, ignored)) {
-    return {"cuda",
-            false,
-            std::string("no CUDA: ") + kCudaLibrary + " is not built",
-            {{"library", nullptr}}};
+  std::string why;
+  const CudaLibrary* const library = CudaLibrary::open(kCudaLibrary, why);
+  if (library == nullptr) return {"cuda", false, "no CUDA: " + why, {{"library", nullptr}}};
+  Json facts{{"library", library->path()}, {"devices", Json::array()}};
+  const std::vector<HsCudaDevice> devices = cuda_devices(why);
+  if (devices.empty()) return {"cuda", false, library->path() + ": " + why, facts};
+  std::string text = library->path() + ", can train on";
+  for (const HsCudaDevice& device : devices) {
+    const std::string compute =
+        std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
+    text += (facts["devices"].empty() ? " " : ", ") + std::string(device.name) + " (" + compute + ")";
+    facts["devices"].push_back({{"name", device.name},
+                                {"compute", compute},
+                                {"multiprocessors", device.multiprocessors},
+                                {"memory_bytes", device.memory_bytes},
+                                {"l2_bytes", device.l2_bytes},
+                                {"bus_id", device.bus_id}});
   }
-  if (!open_library(path.string())) {
-    const char* const why = ::dlerror();
-    return {
-        "cuda",
-        false,
-        std::string("no CUDA: ") + kCudaLibrary + " does not load: " + (why == nullptr ? "" : why),
-        {{"library", path.string()}}};
-  }
-  return {"cuda", true, path.string(), {{"library", path.string()}}};
+  return {"cuda", true, text, facts};
 }
 
 // Asks the driver itself, so that a missing driver is told from a missing library.

@@ -46,6 +46,7 @@ nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,
   j["peers"] = config.peers;
   if (facts.threads) j["threads"] = *facts.threads;
   j["blas"] = kernels::blas_description() + ", 1 thread a peer";
+  if (!facts.device.empty()) j["device"] = facts.device;
   if (facts.data_digest) j["data_digest"] = *facts.data_digest;
   if (facts.parameters) j["parameters"] = *facts.parameters;
   j["config"] = config_json(settings);
@@ -69,6 +70,7 @@ RunRecord read_run_record(const RunDir& run) {
   };
   record.command = text("command").value_or("");
   record.blas = text("blas").value_or("");
+  record.device = text("device").value_or("cpu");
   record.data_digest = text("data_digest");
   if (record.command.empty()) {
     throw kernels::DamagedFile(run.run_json(), 0,
@@ -94,7 +96,7 @@ gossip::Event header_event(const RunDir& run, const RunConfig& config, const Run
   event.add("run", run.name()).add("time", utc_now()).add("seed", config.seed);
   event.add("git", git_commit()).add("clock", std::string(facts.clock));
   event.add("peers", std::int64_t{config.peers}).add("launcher", std::string(facts.launcher));
-  event.add("blas", kernels::blas_description()).add("device", std::string("cpu"));
+  event.add("blas", kernels::blas_description()).add("device", facts.device.empty() ? config.device : facts.device);
   if (peer) {
     event.add("self", gossip::peer_name(*peer)).add("host", host_name());
     event.add("pid", static_cast<std::int64_t>(getpid()));

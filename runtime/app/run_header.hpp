@@ -25,6 +25,7 @@ struct RunFacts {
   std::optional<std::size_t> threads;      // of a simulation
   std::optional<std::string> data_digest;  // where whoever writes has read the data
   std::optional<std::size_t> parameters;
+  std::string device{};   // where this process trains; a launcher does not
   std::string session{};  // of a job whose peers find each other by files
 };
 
@@ -34,6 +35,7 @@ nlohmann::ordered_json run_json(const RunDir& run, const Settings& settings,
 // What run.json says of a run that is to be resumed. Throws UsageError.
 struct RunRecord {
   std::string command, blas;
+  std::string device;  // of a simulation: "cpu", "cuda:0 NVIDIA H200"
   std::optional<std::string> data_digest;
   nlohmann::ordered_json json;  // all of it
 };

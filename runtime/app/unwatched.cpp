@@ -167,9 +167,11 @@ int train_unwatched(LivePeer& peer, const RunDir& run, PeerId self, const PeerPl
     metrics.update(status);
     say_progress(status);
   };
+  RunFacts here = facts;
+  here.device = peer.device();
   const auto begin = Clock::now();
   const PeerResult result =
-      peer.run(run, place, header_event(run, config, facts, self), version_number(), outside);
+      peer.run(run, place, header_event(run, config, here, self), version_number(), outside);
   const std::chrono::duration<double> wall = Clock::now() - begin;
   if (peer.displaced()) return static_cast<int>(ExitCode::usage);
   if (!result.alive) std::cerr << "hearsay: " << result.name << ": " << result.reason << "\n";

@@ -270,6 +270,7 @@ RunConfig typed_config(const Settings& settings) {
   config.seed = reader.read("seed", [](const std::string& flag, const std::string& text) {
     return parse_count(flag, text);
   });
+  config.device = reader.spec("device").text;
   config.threads = reader.count("threads", 0);
   if (config.threads > kMostThreads) {
     reader.complain("threads", "--threads " + settings.text("threads") + ": at most " +

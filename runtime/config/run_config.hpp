@@ -38,6 +38,7 @@ struct RunConfig {
   Spec net, compute;
   std::vector<std::string> chaos;  // one fault each
   std::uint64_t seed = 0;
+  std::string device = "cpu";       // --device, as typed
   std::uint32_t threads = 0;        // worker threads of a simulation; 0 = all cores
   std::string listen;               // HOST:PORT
   std::optional<std::string> join;  // HOST:PORT of the first peer

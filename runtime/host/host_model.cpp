@@ -17,11 +17,15 @@ constexpr std::size_t kMostUntaken = 256;  // where nobody takes them, as in sim
 }  // namespace
 
 HostModel::HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks)
-    : trainer_(trainer), pool_(pool), worker_(worker), track_blocks_(track_blocks) {}
+    : trainer_(trainer),
+      pool_(pool),
+      size_(trainer.read_weights().size()),
+      worker_(worker),
+      track_blocks_(track_blocks) {}
 
 kernels::MergeStats HostModel::measure(const merge::Snapshot& in, const merge::Snapshot* base) {
   const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
-  return kernels::merge_stats(trainer_.weights(), in.span(), base_span, mark_.span());
+  return kernels::merge_stats(trainer_.read_weights(), in.span(), base_span, mark_.span());
 }
 
 void HostModel::blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) {
@@ -38,11 +42,11 @@ void HostModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
 
 gossip::Probe HostModel::probe(const merge::Snapshot* other) {
   return trainer_.probe(
-      other != nullptr ? other->span() : std::span<const float>(trainer_.weights()), worker_);
+      other != nullptr ? other->span() : trainer_.read_weights(), worker_);
 }
 
 std::vector<double> HostModel::probe_losses(const gossip::Blend* tried) {
-  const std::span<const float> own = trainer_.weights();
+  const std::span<const float> own = trainer_.read_weights();
   if (tried == nullptr) return trainer_.probe_losses(own, worker_);
   const auto merged = pool_.blank(own.size());
   std::copy(own.begin(), own.end(), merged->values.data());
@@ -54,8 +58,8 @@ std::vector<double> HostModel::probe_losses(const gossip::Blend* tried) {
 
 merge::SnapshotRef HostModel::crowd_center(const merge::CrowdRule& rule,
                                            std::span<const merge::SnapshotRef> models) {
-  const auto center = pool_.blank(trainer_.weights().size());
-  merge::crowd_center(rule, trainer_.weights(), models, center->values.span());
+  const auto center = pool_.blank(size_);
+  merge::crowd_center(rule, trainer_.read_weights(), models, center->values.span());
   return center;
 }
 
@@ -68,7 +72,7 @@ std::string HostModel::digest() {
       kMostDigestShare * digests_took_ > begin - digests_since_)
     return {};
   kernels::DigestBuilder builder;
-  builder.add(trainer_.weights());
+  builder.add(trainer_.read_weights());
   if (tiles_.size() == kMostUntaken) tiles_.pop_front();
   tiles_.push_back(builder.tiles());
   std::string text = builder.finish().hex();
@@ -85,14 +89,14 @@ std::vector<std::uint64_t> HostModel::take_tiles() {
 
 void HostModel::begin_block() {
   if (!track_blocks_) return;
-  const auto weights = trainer_.weights();
+  const auto weights = trainer_.read_weights();
   if (mark_.size() == 0) mark_ = kernels::Buffer<float>(weights.size());
   std::copy(weights.begin(), weights.end(), mark_.data());
 }
 
 double HostModel::block_displacement() {
   if (mark_.size() == 0) return 0.0;
-  return std::sqrt(kernels::squared_distance(trainer_.weights(), mark_.span()));
+  return std::sqrt(kernels::squared_distance(trainer_.read_weights(), mark_.span()));
 }
 
 }  // namespace hearsay::runtime

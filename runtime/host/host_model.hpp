@@ -29,8 +29,8 @@ class HostModel final : public gossip::LocalModel {
   // displacement 0).
   HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks);
 
-  std::size_t size() const override { return trainer_.weights().size(); }
-  merge::SnapshotRef snapshot() override { return pool_.copy(trainer_.weights()); }
+  std::size_t size() const override { return size_; }
+  merge::SnapshotRef snapshot() override { return pool_.copy(trainer_.read_weights()); }
   kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) override;
   void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override;
   void adopt(const merge::Snapshot& in, std::uint64_t steps) override;
@@ -55,6 +55,7 @@ class HostModel final : public gossip::LocalModel {
  private:
   Trainer& trainer_;
   SnapshotPool& pool_;
+  std::size_t size_;
   std::size_t worker_;
   bool track_blocks_;
   DigestMode digests_ = DigestMode::off;

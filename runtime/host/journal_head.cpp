@@ -12,6 +12,8 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
+constexpr const char* kDevice = "device";
+
 // One entry an option: how its text is told and read.
 struct Computed {
   const char* name;
@@ -61,7 +63,8 @@ const std::vector<Computed>& table() {
       of_spec("merge", &RunConfig::merge),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
-      of_count("seed", &RunConfig::seed)};
+      of_count("seed", &RunConfig::seed),
+      of_text(kDevice, &RunConfig::device)};
   return computed;
 }
 
@@ -87,6 +90,10 @@ Texts computed_config(const RunConfig& config) {
 void apply_computed_config(const Texts& texts, RunConfig& config) {
   for (const Computed& each : table()) {
     const auto found = texts.find(each.name);
+    if (found == texts.end() && each.name == std::string_view(kDevice)) {
+      config.device = "cpu";  // of journals from before there was a choice
+      continue;
+    }
     if (found == texts.end())
       throw kernels::UsageError("the journal does not say --" + std::string(each.name));
     each.read(config, found->second);

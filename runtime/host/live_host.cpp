@@ -97,7 +97,7 @@ void LiveHost::carry_out(gossip::Action& action) {
     record(line->event);
     journal_merge(line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
-    const auto weights = trainer_.weights();
+    const auto weights = trainer_.read_weights();
     outcome_.before_end_game.assign(weights.begin(), weights.end());
   } else if (const auto* end = std::get_if<act::Finish>(&action)) {
     done_ = true;
@@ -252,7 +252,7 @@ void LiveHost::evaluate_if_due() {
 
 void LiveHost::evaluate() {
   status_.evaluated_s = std::chrono::duration<double>(clock()).count();
-  const Evaluation result = hooks_.evaluate(trainer_.weights(), options_.eval_examples);
+  const Evaluation result = hooks_.evaluate(trainer_.read_weights(), options_.eval_examples);
   status_.accuracy = result.accuracy;
   status_.evaluated_epochs = epochs();
   gossip::Event event("eval.finished");

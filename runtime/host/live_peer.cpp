@@ -82,7 +82,9 @@ LivePeer::LivePeer(const RunConfig& config, kernels::PeerId self, PeerSocket soc
     : config_(config),
       self_(self),
       work_(config, self, socket.snapshots),
-      transport_(std::move(socket.transport)) {}
+      transport_(std::move(socket.transport)) {
+  config_.device = work_.on_gpu() ? "cuda" : "cpu";  // what `auto` has come to, for the journal
+}
 
 void LivePeer::resume(const RunDir& run, const std::function<void(const std::string&)>& damaged) {
   resumes_ = true;
@@ -210,7 +212,7 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
   if (!result.alive || displaced()) return result;
   CheckpointStore(folder).write(work_.counters().steps, checkpoint(host));
   const bool changed = !outcome.before_end_game.empty();
-  const std::span<const float> end = work_.trainer().weights();
+  const std::span<const float> end = work_.trainer().read_weights();
   result.test = work_.evaluate(changed ? std::span<const float>(outcome.before_end_game) : end, 0);
   if (changed) result.test_final = work_.evaluate(end, 0);
   return result;

@@ -37,6 +37,7 @@ class LivePeer {
   LivePeer(const RunConfig& config, kernels::PeerId self, PeerSocket socket);
 
   const RunConfig& config() const noexcept { return config_; }
+  const std::string& device() const { return work_.device(); }  // on which it trains
   Endpoint listening() const { return transport_->listening(); }
   Endpoint announced() const { return transport_->announced(); }
   PeerWork& work() noexcept { return work_; }

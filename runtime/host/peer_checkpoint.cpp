@@ -121,7 +121,7 @@ Checkpoint peer_checkpoint(const RunDir& run, const RunConfig& config, const std
   made.tensors.push_back(std::move(optimizer));
   own_values(made.tensors.back(), work.snapshots(), made);
   for (TensorPart& part : peer_model_parts(run, so_far, version, work.layout(),
-                                           {work.trainer().weights(), before_end_game})) {
+                                           {work.trainer().read_weights(), before_end_game})) {
     made.tensors.push_back(std::move(part));
     own_values(made.tensors.back(), work.snapshots(), made);
   }

@@ -7,6 +7,7 @@
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
 #include "runtime/host/pool_result.hpp"
+#include "runtime/train/nn_trainer.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -22,7 +23,10 @@ std::uint64_t most_steps(const Partition& partition, std::uint32_t batch) {
 }  // namespace
 
 PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool snapshots)
-    : config_(config), self_(self), snapshots_(std::move(snapshots)) {
+    : config_(config),
+      self_(self),
+      device_(choose_device_of_peer(config.device, self.value)),
+      snapshots_(std::move(snapshots)) {
   kernels::use_one_blas_thread();
   const PoolPlan plan = build_pool_plan(config);
   const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
@@ -43,8 +47,14 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
                                  optimizer,
                                  schedule,
                                  plan.needs_probe ? kProbeShare : 0.0};
-  trainer_ = std::make_unique<NnTrainer>(
-      *context_, make_shard(dataset.train, partition_, self.value, config.seed), options);
+  ImageSet shard = make_shard(dataset.train, partition_, self.value, config.seed);
+  if (device_.on_gpu()) {
+    gpu_ = std::make_unique<DevicePool>(device_, *context_, 1, config.batch, optimizer);
+    gpu_->keep_test_set(dataset.test);
+    trainer_ = gpu_->make_trainer(*context_, std::move(shard), options, 0);
+  } else {
+    trainer_ = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+  }
   model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
   test_ = std::move(dataset.test);
   partition_.owned.clear();  // who owns what is 8 bytes an example
@@ -59,6 +69,7 @@ Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit)
   const auto label = [&](std::uint8_t l) {
     return rotated_label(partition_, self_.value, l, test_.classes);
   };
+  if (gpu_) return gpu_->group_of(0).evaluate(weights, limit, label);
   const auto here = [](std::size_t count,
                        const std::function<void(std::size_t, std::size_t)>& body) {
     for (std::size_t i = 0; i < count; ++i) body(i, 0);

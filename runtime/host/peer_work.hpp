@@ -11,11 +11,12 @@
 #include "runtime/config/run_config.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/partition.hpp"
+#include "runtime/device/device_pool.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/peer_place.hpp"
 #include "runtime/train/evaluate.hpp"
-#include "runtime/train/nn_trainer.hpp"
+#include "runtime/train/shard_trainer.hpp"
 
 namespace hearsay::runtime {
 
@@ -33,6 +34,8 @@ class PeerWork {
   SnapshotPool& snapshots() { return snapshots_; }
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t shard_examples() const { return shard_examples_; }
+  const std::string& device() const { return device_.text; }  // "cpu", "cuda:0 NVIDIA H200"
+  bool on_gpu() const { return device_.on_gpu(); }
   const std::string& data_digest() const { return data_digest_; }
   // The first `limit` test examples (0 = all), labels rotated as the own ones.
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
@@ -44,9 +47,11 @@ class PeerWork {
   ImageSet test_;
   std::string data_digest_;
   std::size_t shard_examples_ = 0;
+  DeviceChoice device_;
   std::unique_ptr<NnContext> context_;
+  std::unique_ptr<DevicePool> gpu_;  // null on a CPU
   SnapshotPool snapshots_;
-  std::unique_ptr<NnTrainer> trainer_;
+  std::unique_ptr<ShardTrainer> trainer_;
   std::unique_ptr<HostModel> model_;
   std::unique_ptr<gossip::Protocol> protocol_;
 };

@@ -70,7 +70,7 @@ PeerReplayResult PeerReplay::run(const std::atomic<bool>& stopped) {
     if (reached_ || stopped) break;
   }
   if (work_) {
-    const auto weights = work_->trainer().weights();
+    const auto weights = work_->trainer().read_weights();
     result_.weights.assign(weights.begin(), weights.end());
     const Evaluation test = work_->evaluate(weights, 0);
     result_.test_acc = test.accuracy;
@@ -88,6 +88,7 @@ bool PeerReplay::begin(const RecordedSession& session) {
   apply_computed_config(session.head.config, config);
   if (plan_.merge) config.merge = *plan_.merge;
   if (plan_.data_seed) config.seed = *plan_.data_seed;
+  if (plan_.device) config.device = *plan_.device;
   events_.begin_start(session.head.incarnation);
   tiles_.clear();
   done_ = false;

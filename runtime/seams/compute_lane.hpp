@@ -25,6 +25,8 @@ class ComputeLane {
  public:
   virtual ~ComputeLane() = default;
   virtual std::size_t workers() const = 0;
+  // Of how many seconds of training a second consists at most.
+  virtual std::size_t trains_at_once() const { return workers(); }
   virtual void submit(ComputeJob& job) = 0;  // job outlives wait(); job.done is true before
   virtual void wait(ComputeJob& job) = 0;    // returns at once for a job that is not in flight
   // body(index, worker) for every index < count; returns when all have run. Jobs in flight may run

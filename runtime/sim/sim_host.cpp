@@ -163,7 +163,7 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
-    const auto weights = peers_[peer.value].trainer->weights();
+    const auto weights = peers_[peer.value].trainer->read_weights();
     outcome_.peers[peer.value].before_end_game.assign(weights.begin(), weights.end());
   } else if (const auto* end = std::get_if<act::Finish>(&action)) {
     finish(peer, now, *end);
@@ -339,7 +339,7 @@ void SimHost::check_target(Time now) {
   for (std::uint32_t i = 0; i < peers_.size(); ++i) {
     if (running_[i].dead || (running_[i].finished && !outcome_.peers[i].alive)) continue;
     lane_.wait(running_[i].job);  // the mini-batch in flight counts as done
-    const Evaluation result = hooks_.evaluate(PeerId(i), peers_[i].trainer->weights(), 0);
+    const Evaluation result = hooks_.evaluate(PeerId(i), peers_[i].trainer->read_weights(), 0);
     running_[i].last_accuracy = result.accuracy;
     sum += result.accuracy;
     ++count;
@@ -362,7 +362,7 @@ void SimHost::evaluate_if_due(PeerId id, Time now) {
                         static_cast<double>(peers_[id.value].trainer->steps_per_epoch());
   if (!peer.evaluations.take_due(epochs)) return;
   const Evaluation result =
-      hooks_.evaluate(id, peers_[id.value].trainer->weights(), options_.eval_examples);
+      hooks_.evaluate(id, peers_[id.value].trainer->read_weights(), options_.eval_examples);
   peer.last_accuracy = result.accuracy;
   gossip::Event event("eval.finished");
   event.add("split", std::string("test")).add("loss", result.loss).add("acc", result.accuracy);

@@ -11,7 +11,10 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
+#include "runtime/device/device_lane.hpp"
+#include "runtime/host/thread_lane.hpp"
 #include "runtime/sim/checks/check.hpp"
+#include "runtime/train/nn_trainer.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -23,6 +26,11 @@ constexpr auto kStopDeadline = std::chrono::seconds(10);
 
 std::size_t thread_count(std::uint32_t asked) {
   return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::unique_ptr<ComputeLane> make_lane(const DeviceChoice& device, std::size_t threads) {
+  if (device.on_gpu()) return std::make_unique<DeviceLane>(threads);
+  return std::make_unique<ThreadLane>(threads);
 }
 
 SimOptions sim_options(const RunConfig& config) {
@@ -48,11 +56,12 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     : config_(config),
       options_(sim_options(config)),
       plan_(build_pool_plan(config)),
-      lane_(thread_count(config.threads)),
+      device_(choose_devices(config.device)),
+      lane_(make_lane(device_, thread_count(config.threads))),
       alive_(config.peers, true) {
   kernels::use_one_blas_thread();
   if (plan_.gossips) options_.stop_deadline = kStopDeadline;
-  parse_optimizer(config.optimizer);  // refuses before the work begins
+  const OptimizerOptions optimizer = parse_optimizer(config.optimizer);  // refuses early
   build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
@@ -60,7 +69,11 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
   context_ = std::make_unique<NnContext>(
       build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),
-      standardise(dataset.train), lane_.workers(), chunk);
+      standardise(dataset.train), lane_->workers(), chunk);
+  if (device_.on_gpu()) {
+    gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
+    gpus_->keep_test_set(dataset.test);
+  }
   std::uint64_t most_steps = 0;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     shard_sizes_.push_back(partition_.owned[i].size());
@@ -82,7 +95,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
         std::ceil(plan_.blocks.lambda * static_cast<double>(most_steps_)));
   }
   options_.rebirth.new_trainer = [this](SimPeer& peer, PeerId id) {
-    ImageSet shard = dynamic_cast<const NnTrainer&>(*peer.trainer).shard();
+    ImageSet shard = dynamic_cast<const ShardTrainer&>(*peer.trainer).shard();
     make_trainer(peer, id.value, std::move(shard));
   };
   options_.rebirth.new_protocol = [this](SimPeer& peer, PeerId id, std::uint32_t incarnation) {
@@ -91,7 +104,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     place.late = true;
     peer.protocol = build_protocol(config_, plan_, id, peer.trainer->steps_per_epoch(), place);
   };
-  host_ = std::make_unique<SimHost>(options_, peers_, lane_);
+  host_ = std::make_unique<SimHost>(options_, peers_, *lane_);
   test_ = std::move(dataset.test);  // the training set goes: every peer holds its own shard
 }
 
@@ -105,7 +118,11 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
                                  build_schedule(config_.schedule),
                                  plan_.needs_probe ? kProbeShare : 0.0};
   peer.model.reset();  // it borrows the trainer
-  peer.trainer = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+  if (gpus_) {
+    peer.trainer = gpus_->make_trainer(*context_, std::move(shard), options, id);
+  } else {
+    peer.trainer = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+  }
   peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
   peer.model->keep_digests(digest_mode(config_.log_digests, DigestMode::off));
 }
@@ -115,10 +132,11 @@ Evaluation Simulation::evaluate_peer(std::uint32_t peer, std::span<const float> 
   const auto label = [&](std::uint8_t l) {
     return rotated_label(partition_, peer, l, test_.classes);
   };
+  if (gpus_) return gpus_->group_of(peer).evaluate(weights, limit, label);
   return evaluate(
       *context_, test_, weights, limit, label,
       [&](std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
-        lane_.parallel_for(count, body);
+        lane_->parallel_for(count, body);
       });
 }
 
@@ -147,7 +165,7 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
       },
       result);
   result.wall_s = wall_s();
-  result.training_share = training_s() / (result.wall_s * static_cast<double>(lane_.workers()));
+  result.training_share = training_s() / (result.wall_s * static_cast<double>(lane_->trains_at_once()));
   judge(config_, {.stuck = outcome.stuck, .broken = checks.breaches()}, result);
   return result;
 }
@@ -211,7 +229,7 @@ std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const 
     peer.known.wire_bytes = end.wire_bytes;
     peer.group = partition_.group.empty() ? 0u : partition_.group[i];
     if (!end.alive) continue;
-    peer.final_weights = peers_[i].trainer->weights();
+    peer.final_weights = peers_[i].trainer->read_weights();
     peer.counted = end.before_end_game.empty() ? peer.final_weights
                                                : std::span<const float>(end.before_end_game);
   }
@@ -219,13 +237,13 @@ std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const 
 }
 
 std::span<const float> Simulation::weights(std::uint32_t peer) {
-  return peers_[peer].trainer->weights();
+  return peers_[peer].trainer->read_weights();
 }
 
 ExportedModel Simulation::exported_model() const {
   std::vector<std::span<const float>> models;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    if (alive_[i]) models.push_back(peers_[i].trainer->weights());
+    if (alive_[i]) models.push_back(peers_[i].trainer->read_weights());
   }
   return make_exported_model(config_, *context_, models);
 }

@@ -12,13 +12,13 @@
 #include "runtime/config/run_config.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/partition.hpp"
+#include "runtime/device/device_pool.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/export_model.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/pool_result.hpp"
-#include "runtime/host/thread_lane.hpp"
+#include "runtime/seams/compute_lane.hpp"
 #include "runtime/sim/sim_host.hpp"
-#include "runtime/train/nn_trainer.hpp"
 
 namespace hearsay::runtime {
 
@@ -41,7 +41,8 @@ class Simulation {
   // Between two events, as in hooks.interrupted.
   std::span<const float> weights(std::uint32_t peer);
   const kernels::Layout& layout() const { return context_->model().layout(); }
-  std::size_t threads() const { return lane_.workers(); }
+  std::size_t threads() const { return lane_->workers(); }
+  const std::string& device() const { return device_.text; }  // "cpu", "cuda:0 NVIDIA H200"
   const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`
   // After run().
   ExportedModel exported_model() const;
@@ -59,7 +60,7 @@ class Simulation {
   Evaluation evaluate_peer(std::uint32_t peer, std::span<const float> weights, std::size_t limit);
   std::vector<EndedPeer> ended_peers(const SimOutcome& outcome) const;
   double wall_s() const;
-  double training_s() const { return earlier_training_s_ + lane_.spent().training_s; }
+  double training_s() const { return earlier_training_s_ + lane_->spent().training_s; }
 
   RunConfig config_;
   SimOptions options_;
@@ -67,8 +68,10 @@ class Simulation {
   Partition partition_;
   ImageSet test_;
   std::string data_digest_;
-  ThreadLane lane_;
+  DeviceChoice device_;
+  std::unique_ptr<ComputeLane> lane_;
   std::unique_ptr<NnContext> context_;
+  std::unique_ptr<DevicePool> gpus_;  // null on a CPU
   SnapshotPool snapshots_;
   std::vector<std::size_t> shard_sizes_;
   std::uint64_t most_steps_ = 0;  // an epoch, of the largest shard

@@ -25,7 +25,10 @@ class Trainer {
   virtual gossip::StepReport train_gradient(std::size_t worker) = 0;  // gradient() only
   virtual void apply_gradient(float scale) = 0;  // update with scale * gradient()
 
+  // To be read and changed; where the numbers are elsewhere they are brought here and, before the
+  // next mini-batch, back. A span is good until the next call of train() or weights().
   virtual std::span<float> weights() = 0;
+  virtual std::span<const float> read_weights() { return weights(); }  // not to be changed
   virtual std::span<float> gradient() = 0;
   // Loss and confidence of `weights` on the peer's probe set, examples the peer does not train on.
   virtual gossip::Probe probe(std::span<const float> weights, std::size_t worker) = 0;

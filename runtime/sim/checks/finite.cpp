@@ -16,7 +16,7 @@ class Finite final : public SimCheck {
   void at_end(const SimHost& host, gossip::Time now) override {
     for (std::uint32_t i = 0; i < host.peers().size(); ++i) {
       if (!host.outcome().peers[i].alive) continue;
-      const auto weights = host.peers()[i].trainer->weights();
+      const auto weights = host.peers()[i].trainer->read_weights();
       const auto bad =
           std::count_if(weights.begin(), weights.end(), [](float w) { return !std::isfinite(w); });
       if (bad == 0) continue;

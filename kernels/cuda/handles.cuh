@@ -95,4 +95,17 @@ class Stream {
   cudaStream_t handle_ = nullptr;
 };
 
+// Orders streams; takes no times.
+class Event {
+ public:
+  Event() { must(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), "event"); }
+  ~Event() { cudaEventDestroy(handle_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  cudaEvent_t get() const noexcept { return handle_; }
+
+ private:
+  cudaEvent_t handle_ = nullptr;
+};
+
 }  // namespace hearsay::cuda

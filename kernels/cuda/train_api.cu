@@ -33,7 +33,7 @@ extern "C" {
 
 int hs_cuda_train_create(int device, const HsCudaTrainPlan* plan, HsCudaTrainer** trainer) {
   return guarded([&] {
-    if (plan->width_count < 2 || plan->slots < 1 || plan->max_batch < 1 || plan->chunk < 1)
+    if (plan->layer_count < 1 || plan->slots < 1 || plan->max_batch < 1 || plan->chunk < 1)
       throw hearsay::cuda::CudaFault("a plan for training on the GPU is incomplete");
     *trainer = new HsCudaTrainer(device, *plan);
   });

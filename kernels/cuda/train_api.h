@@ -20,9 +20,15 @@ typedef struct HsCudaTrainer HsCudaTrainer;
 enum { HS_CUDA_SGD = 0, HS_CUDA_ADAMW = 1 };
 enum { HS_CUDA_WEIGHTS = 0, HS_CUDA_FIRST = 1, HS_CUDA_SECOND = 2, HS_CUDA_GRADIENT = 3 };
 
+/* As Layer in kernels/nn/network.hpp; parameters lie one behind the other, weight then bias. */
 typedef struct {
-  const size_t* widths; /* of an MLP: input, hidden..., classes, as kernels/nn/mlp.hpp */
-  size_t width_count;
+  int is_convolution, is_hidden;
+  size_t in, out, height, width, kernel;
+} HsCudaLayer;
+
+typedef struct {
+  const HsCudaLayer* layers;
+  size_t layer_count;
   size_t slots, max_batch;
   size_t chunk; /* examples of an evaluation pass at once */
   int optimizer;
@@ -53,7 +59,7 @@ void hs_cuda_train_destroy(HsCudaTrainer* trainer);
 /* Of the last call in this thread that did not return 0. */
 const char* hs_cuda_train_error(void);
 
-/* Keeps `count` images of widths[0] bytes on the device; *first is the place of the first. */
+/* Keeps `count` images of as many bytes as the network has inputs on the device; *first is the place of the first. */
 int hs_cuda_train_add_images(HsCudaTrainer* trainer, const uint8_t* pixels, size_t count,
                              uint64_t* first);
 

@@ -9,8 +9,6 @@
 namespace hearsay::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 16;  // bytes; what cuBLASLt's fast kernels want
-
 std::size_t rounded_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -21,23 +19,21 @@ void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cu
 
 Trainer::Trainer(int device, const HsCudaTrainPlan& plan)
     : device_((must(cudaSetDevice(device), "choosing GPU " + std::to_string(device)), device)),
-      widths_(plan.widths, plan.widths + plan.width_count),
       slots_(plan.slots),
       max_batch_(plan.max_batch),
-      chunk_(plan.chunk),
       rule_{plan.optimizer, plan.momentum,     plan.beta1, plan.beta2,
-            plan.epsilon,   plan.weight_decay, plan.clip},
-      scale_(widths_.front()),
-      shift_(widths_.front()) {
-  must(cublasLtCreate(&handle_), "cuBLASLt");
-  make_layers(plan);
+            plan.epsilon,   plan.weight_decay, plan.clip} {
+  cublasLtHandle_t handle = nullptr;
+  must(cublasLtCreate(&handle), "cuBLASLt");
+  cublas_.reset(handle);
+  read_layers(plan);
+  pass_ = std::make_unique<NetworkPass>(handle, layers_, PassShape{slots_, max_batch_, stride_, true});
   weights_ = DeviceMemory<float>(slots_ * stride_);
   first_ = DeviceMemory<float>(slots_ * stride_);
   second_ = DeviceMemory<float>(rule_.optimizer == HS_CUDA_ADAMW ? slots_ * stride_ : 0);
   gradient_ = DeviceMemory<float>(slots_ * stride_);
-  input_ = DeviceMemory<float>(slots_ * max_batch_ * widths_.front());
   partials_ = DeviceMemory<double>(slots_ * tiles_);
-  rows_ = DeviceMemory<LossRow>(slots_ * max_batch_);
+  losses_ = DeviceMemory<LossRow>(slots_ * max_batch_);
   staging_ = PinnedMemory<float>(slots_ * stride_);
   examples_at_ = rounded_up(slots_ * sizeof(SlotStep), 64);
   labels_at_ = examples_at_ + rounded_up(slots_ * max_batch_ * sizeof(std::uint64_t), 64);
@@ -46,10 +42,11 @@ Trainer::Trainer(int device, const HsCudaTrainPlan& plan)
   d_orders_ = DeviceMemory<std::uint8_t>(order_bytes_);
   sums_ = PinnedMemory<HsCudaTrainSums>(slots_);
   d_sums_ = DeviceMemory<HsCudaTrainSums>(slots_);
-  const std::size_t pixel_bytes = widths_.front() * sizeof(float);
-  copy(scale_.data(), plan.scale, pixel_bytes, cudaMemcpyHostToDevice, stream_.get());
-  copy(shift_.data(), plan.shift, pixel_bytes, cudaMemcpyHostToDevice, stream_.get());
-  make_evaluation();
+  scale_ = DeviceMemory<float>(inputs_);
+  shift_ = DeviceMemory<float>(inputs_);
+  copy(scale_.data(), plan.scale, inputs_ * sizeof(float), cudaMemcpyHostToDevice, stream_.get());
+  copy(shift_.data(), plan.shift, inputs_ * sizeof(float), cudaMemcpyHostToDevice, stream_.get());
+  evaluation_.rows = plan.chunk;
   wait();
 }
 
@@ -57,42 +54,32 @@ Trainer::~Trainer() {
   cudaSetDevice(device_);
   cudaStreamSynchronize(stream_.get());
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-  cublasLtDestroy(handle_);
 }
 
-void Trainer::make_layers(const HsCudaTrainPlan& plan) {
-  for (std::size_t l = 0; l + 1 < plan.width_count; ++l) {
-    Layer layer{plan.widths[l], plan.widths[l + 1], size_, 0, {}, {}, {}, {}, {}};
-    layer.bias = layer.weight + layer.in * layer.out;
+void Trainer::read_layers(const HsCudaTrainPlan& plan) {
+  for (std::size_t l = 0; l < plan.layer_count; ++l) {
+    const HsCudaLayer& from = plan.layers[l];
+    Layer layer;
+    layer.kind = from.is_convolution != 0 ? Layer::Kind::convolution : Layer::Kind::dense;
+    layer.in = from.in;
+    layer.out = from.out;
+    layer.height = from.height;
+    layer.width = from.width;
+    layer.kernel = from.kernel;
+    layer.is_hidden = from.is_hidden != 0;
+    layer.weight = size_;
+    layer.bias = size_ + layer.patch() * layer.out;
     size_ = layer.bias + layer.out;
-    layers_.push_back(std::move(layer));
+    layers_.push_back(layer);
   }
+  inputs_ = layers_.front().inputs();
   stride_ = rounded_up(size_, 64);
   tiles_ = (size_ + kTile - 1) / kTile;
-  for (Layer& layer : layers_) {
-    // Parameters lie one behind the other, so that a weight may begin at any multiple of 4 bytes.
-    const bool aligned = layer.weight % 4 == 0 && layer.in % 4 == 0 && layer.out % 4 == 0;
-    const std::size_t alignment = aligned ? kAlignment : sizeof(float);
-    const std::size_t xs = max_batch_ * layer.in, ys = max_batch_ * layer.out;
-    layer.forward = std::make_unique<BatchedGemm>(
-        handle_, GemmShape{false, true, max_batch_, layer.out, layer.in, xs, stride_, ys},
-        alignment);
-    layer.weight_gradient = std::make_unique<BatchedGemm>(
-        handle_, GemmShape{true, false, layer.out, layer.in, max_batch_, ys, xs, stride_},
-        alignment);
-    if (&layer != &layers_.front()) {
-      layer.input_gradient = std::make_unique<BatchedGemm>(
-          handle_, GemmShape{false, false, max_batch_, layer.in, layer.out, ys, stride_, xs},
-          alignment);
-    }
-    layer.output = DeviceMemory<float>(slots_ * ys);
-    layer.delta = DeviceMemory<float>(slots_ * ys);
-  }
 }
 
 std::uint64_t Trainer::add_images(const std::uint8_t* pixels, std::size_t count) {
   use();
-  const std::size_t before = image_count_ * widths_.front(), more = count * widths_.front();
+  const std::size_t before = image_count_ * inputs_, more = count * inputs_;
   if (before + more > images_.size()) {  // doubled, so that peer after peer costs O(total)
     DeviceMemory<std::uint8_t> larger(std::max(before + more, 2 * images_.size()));
     copy(larger.data(), images_.data(), before, cudaMemcpyDeviceToDevice, stream_.get());
@@ -126,9 +113,7 @@ void Trainer::get(std::size_t slot, int what, float* host) {
   wait();
 }
 
-void Trainer::begin(const HsCudaTrainJob* jobs, std::size_t count) {
-  use();
-  if (count == 0 || !in_flight_.empty()) throw CudaFault("a step is begun with jobs, one at a time");
+void Trainer::give_orders(const HsCudaTrainJob* jobs, std::size_t count) {
   auto* steps = reinterpret_cast<SlotStep*>(orders_.data());
   auto* examples = reinterpret_cast<std::uint64_t*>(orders_.data() + examples_at_);
   for (std::size_t slot = 0; slot < slots_; ++slot) steps[slot].batch = 0;
@@ -144,6 +129,12 @@ void Trainer::begin(const HsCudaTrainJob* jobs, std::size_t count) {
     }
     std::memcpy(orders_.data() + labels_at_ + job.slot * max_batch_, job.labels, job.batch);
   }
+}
+
+void Trainer::begin(const HsCudaTrainJob* jobs, std::size_t count) {
+  use();
+  if (count == 0 || !in_flight_.empty()) throw CudaFault("a step is begun with jobs, one at a time");
+  give_orders(jobs, count);
   const unsigned first = jobs[0].slot, span = jobs[count - 1].slot + 1 - first;
   launch(2 * count < slots_ ? SlotRange{first, span}
                             : SlotRange{0, static_cast<unsigned>(slots_)});
@@ -170,51 +161,21 @@ void Trainer::launch(SlotRange range) {
 }
 
 void Trainer::enqueue(SlotRange range) {
-  copy(d_orders_.data(), orders_.data(), order_bytes_, cudaMemcpyHostToDevice, stream_.get());
-  enqueue_forward(range);
-  enqueue_backward(range);
-  const auto* steps = reinterpret_cast<const SlotStep*>(d_orders_.data());
-  if (rule_.clip > 0.0)
-    gradient_norms(range, size_, stride_, gradient_.data(), partials_.data(), stream_.get());
-  update_weights(range, rule_, 1.0, steps, update_state(true), stream_.get());
-  copy(sums_.data(), d_sums_.data(), slots_ * sizeof(HsCudaTrainSums), cudaMemcpyDeviceToHost,
-       stream_.get());
-  must(cudaGetLastError(), "a training step");
-}
-
-void Trainer::enqueue_forward(SlotRange range) {
+  const cudaStream_t stream = stream_.get();
+  copy(d_orders_.data(), orders_.data(), order_bytes_, cudaMemcpyHostToDevice, stream);
   const auto* steps = reinterpret_cast<const SlotStep*>(d_orders_.data());
   const auto* examples = reinterpret_cast<const std::uint64_t*>(d_orders_.data() + examples_at_);
-  gather_inputs(range, {images_.data(), scale_.data(), shift_.data(), widths_.front(), max_batch_},
-                steps, examples, input_.data(), stream_.get());
-  const float* x = input_.data();
-  for (Layer& layer : layers_) {
-    layer.forward->run(range.first, range.count, x, weights_.data() + layer.weight,
-                       layer.output.data(), stream_.get());
-    add_bias(range, max_batch_, layer.out, weights_.data() + layer.bias, stride_,
-             &layer != &layers_.back(), layer.output.data(), stream_.get());
-    x = layer.output.data();
-  }
-  Layer& last = layers_.back();
-  softmax_loss(range, max_batch_, last.out, steps, last.output.data(),
-               d_orders_.data() + labels_at_, last.delta.data(), rows_.data(), d_sums_.data(),
-               stream_.get());
-}
-
-void Trainer::enqueue_backward(SlotRange range) {
-  for (std::size_t l = layers_.size(); l-- > 0;) {
-    Layer& layer = layers_[l];
-    const bool is_last = l + 1 == layers_.size();
-    bias_gradient(range, max_batch_, layer.out, is_last ? nullptr : layer.output.data(),
-                  layer.delta.data(), gradient_.data() + layer.bias, stride_, stream_.get());
-    const float* x = l == 0 ? input_.data() : layers_[l - 1].output.data();
-    layer.weight_gradient->run(range.first, range.count, layer.delta.data(), x,
-                               gradient_.data() + layer.weight, stream_.get());
-    if (l == 0) continue;
-    layer.input_gradient->run(range.first, range.count, layer.delta.data(),
-                              weights_.data() + layer.weight, layers_[l - 1].delta.data(),
-                              stream_.get());
-  }
+  gather_inputs(range, inputs_of(max_batch_), steps, examples, pass_->input(), stream);
+  pass_->forward(range, weights_.data(), stream);
+  softmax_loss(range, max_batch_, layers_.back().out, steps, pass_->logits(),
+               d_orders_.data() + labels_at_, pass_->d_logits(), losses_.data(), d_sums_.data(),
+               stream);
+  pass_->backward(range, weights_.data(), gradient_.data(), stream, beside_.get());
+  if (rule_.clip > 0.0)
+    gradient_norms(range, size_, stride_, gradient_.data(), partials_.data(), stream);
+  update_weights(range, rule_, 1.0, steps, update_state(true), stream);
+  copy(sums_.data(), d_sums_.data(), slots_ * sizeof(HsCudaTrainSums), cudaMemcpyDeviceToHost, stream);
+  must(cudaGetLastError(), "a training step");
 }
 
 UpdateState Trainer::update_state(bool looks_at_loss) const {

@@ -10,35 +10,23 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/batched_gemm.cuh"
 #include "kernels/cuda/handles.cuh"
+#include "kernels/cuda/network_pass.cuh"
 #include "kernels/cuda/train_kernels.cuh"
 
 namespace hearsay::cuda {
 
-struct Layer {
-  std::size_t in, out, weight, bias;  // offsets into a slot's parameters
-  std::unique_ptr<BatchedGemm> forward, weight_gradient, input_gradient;
-  DeviceMemory<float> output, delta;  // [slot][row][out]
+struct CloseCublas {
+  void operator()(cublasLtHandle_t handle) const noexcept { cublasLtDestroy(handle); }
 };
-
-// Forward passes of one model at a time, on a stream of its own.
-struct EvaluationPass {
-  std::size_t chunk = 0;
-  std::vector<std::unique_ptr<BatchedGemm>> forward;
-  std::vector<DeviceMemory<float>> outputs;
-  DeviceMemory<float> weights, input;
-  DeviceMemory<SlotStep> step;
-  DeviceMemory<std::uint64_t> examples;
-  DeviceMemory<std::uint8_t> labels;
-  DeviceMemory<LossRow> rows;
-  DeviceMemory<HsCudaTrainSums> sums;
-};
+using CublasHandle = std::unique_ptr<cublasLtContext, CloseCublas>;
 
 class Trainer {
  public:
   Trainer(int device, const HsCudaTrainPlan& plan);
   ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
 
   std::uint64_t add_images(const std::uint8_t* pixels, std::size_t count);
   float* staging(std::size_t slot) const { return staging_.data() + slot * stride_; }
@@ -51,27 +39,39 @@ class Trainer {
                 const std::uint8_t* labels, HsCudaTrainSums* sums);
 
  private:
-  void make_layers(const HsCudaTrainPlan& plan);
-  void make_evaluation();
+  // What an evaluation has on the device beside its pass.
+  struct Evaluation {
+    std::unique_ptr<NetworkPass> pass;
+    std::size_t rows = 0;
+    DeviceMemory<float> weights;
+    DeviceMemory<SlotStep> step;
+    DeviceMemory<std::uint64_t> examples;
+    DeviceMemory<std::uint8_t> labels;
+    DeviceMemory<LossRow> losses;
+    DeviceMemory<HsCudaTrainSums> sums;
+  };
+  void read_layers(const HsCudaTrainPlan& plan);
   void use() const { must(cudaSetDevice(device_), "choosing the GPU"); }
   void wait() const { must(cudaStreamSynchronize(stream_.get()), "waiting for the GPU"); }
-  void enqueue(SlotRange range);
-  void enqueue_forward(SlotRange range);
-  void enqueue_backward(SlotRange range);
+  InputPlan inputs_of(std::size_t rows) const {
+    return {images_.data(), scale_.data(), shift_.data(), inputs_, rows};
+  }
+  void give_orders(const HsCudaTrainJob* jobs, std::size_t count);
   void launch(SlotRange range);
+  void enqueue(SlotRange range);
   UpdateState update_state(bool looks_at_loss) const;
   float* memory_of(std::size_t slot, int what) const;
 
   int device_;
-  cublasLtHandle_t handle_ = nullptr;
-  Stream stream_;
-  std::vector<std::size_t> widths_;
-  std::size_t slots_, max_batch_, chunk_, size_ = 0, stride_ = 0, tiles_ = 0;
-  UpdateRule rule_;
+  Stream stream_, beside_;
+  CublasHandle cublas_;
   std::vector<Layer> layers_;
-  DeviceMemory<float> weights_, first_, second_, gradient_, input_, scale_, shift_;
+  std::size_t slots_, max_batch_, inputs_ = 0, size_ = 0, stride_ = 0, tiles_ = 0;
+  UpdateRule rule_;
+  std::unique_ptr<NetworkPass> pass_;
+  DeviceMemory<float> weights_, first_, second_, gradient_, scale_, shift_;
   DeviceMemory<double> partials_;
-  DeviceMemory<LossRow> rows_;
+  DeviceMemory<LossRow> losses_;
   DeviceMemory<std::uint8_t> images_;
   std::size_t image_count_ = 0;
   PinnedMemory<float> staging_;
@@ -81,10 +81,10 @@ class Trainer {
   DeviceMemory<std::uint8_t> d_orders_;
   PinnedMemory<HsCudaTrainSums> sums_;
   DeviceMemory<HsCudaTrainSums> d_sums_;
-  cudaGraphExec_t graph_ = nullptr;  // of all slots
-  bool was_warm_ = false;            // libraries load what they need in the first step, not in a graph
+  cudaGraphExec_t graph_ = nullptr;       // of all slots
+  bool was_warm_ = false;  // libraries load what they need in the first step, not in a graph
   std::vector<std::uint32_t> in_flight_;  // slots of the step that runs
-  EvaluationPass evaluation_;
+  Evaluation evaluation_;
 };
 
 }  // namespace hearsay::cuda

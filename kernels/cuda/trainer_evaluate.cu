@@ -7,60 +7,43 @@
 
 namespace hearsay::cuda {
 
-void Trainer::make_evaluation() {
-  EvaluationPass& pass = evaluation_;
-  pass.chunk = chunk_;
-  for (const Layer& layer : layers_) {
-    pass.forward.push_back(std::make_unique<BatchedGemm>(
-        handle_,
-        GemmShape{false, true, chunk_, layer.out, layer.in, chunk_ * layer.in, stride_,
-                  chunk_ * layer.out},
-        sizeof(float)));
-    pass.outputs.emplace_back(chunk_ * layer.out);
-  }
-  pass.weights = DeviceMemory<float>(stride_);
-  pass.input = DeviceMemory<float>(chunk_ * widths_.front());
-  pass.step = DeviceMemory<SlotStep>(1);
-  pass.examples = DeviceMemory<std::uint64_t>(chunk_);
-  pass.labels = DeviceMemory<std::uint8_t>(chunk_);
-  pass.rows = DeviceMemory<LossRow>(chunk_);
-  pass.sums = DeviceMemory<HsCudaTrainSums>(1);
-}
-
-// Chunk by chunk, sums added in order: the same numbers whatever else runs on the card.
+// Chunk by chunk, sums added in order: the same numbers whatever else runs on the card. The memory
+// is taken the first time.
 void Trainer::evaluate(const float* weights, std::uint64_t first, std::size_t count,
                        const std::uint8_t* labels, HsCudaTrainSums* sums) {
   use();
-  EvaluationPass& pass = evaluation_;
+  Evaluation& e = evaluation_;
+  if (!e.pass) {
+    e.weights = DeviceMemory<float>(stride_);
+    e.step = DeviceMemory<SlotStep>(1);
+    e.examples = DeviceMemory<std::uint64_t>(e.rows);
+    e.labels = DeviceMemory<std::uint8_t>(e.rows);
+    e.losses = DeviceMemory<LossRow>(e.rows);
+    e.sums = DeviceMemory<HsCudaTrainSums>(1);
+    e.pass = std::make_unique<NetworkPass>(cublas_.get(), layers_, PassShape{1, e.rows, stride_, false});
+  }
+  if (first + count > image_count_) throw CudaFault("an example is not on the GPU");
   const cudaStream_t stream = stream_.get();
   const auto to_gpu = [&](void* to, const void* from, std::size_t bytes) {
     must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the GPU");
   };
-  to_gpu(pass.weights.data(), weights, size_ * sizeof(float));
+  to_gpu(e.weights.data(), weights, size_ * sizeof(float));
   *sums = {0.0, 0.0, 0};
-  std::vector<std::uint64_t> examples(pass.chunk);
-  for (std::size_t done = 0; done < count; done += pass.chunk) {
-    const std::size_t here = std::min(pass.chunk, count - done);
+  std::vector<std::uint64_t> examples(e.rows);
+  for (std::size_t done = 0; done < count; done += e.rows) {
+    const std::size_t here = std::min(e.rows, count - done);
     const SlotStep step{static_cast<std::uint32_t>(here), 0, 0.0f, 0.0f, 0.0f};
     std::iota(examples.begin(), examples.end(), first + done);
-    to_gpu(pass.step.data(), &step, sizeof step);
-    to_gpu(pass.examples.data(), examples.data(), here * sizeof(std::uint64_t));
-    to_gpu(pass.labels.data(), labels + done, here);
-    gather_inputs({0, 1}, {images_.data(), scale_.data(), shift_.data(), widths_.front(), pass.chunk},
-                  pass.step.data(), pass.examples.data(), pass.input.data(), stream);
-    const float* x = pass.input.data();
-    for (std::size_t l = 0; l < layers_.size(); ++l) {
-      pass.forward[l]->run(0, 1, x, pass.weights.data() + layers_[l].weight, pass.outputs[l].data(),
-                           stream);
-      add_bias({0, 1}, pass.chunk, layers_[l].out, pass.weights.data() + layers_[l].bias, stride_,
-               l + 1 < layers_.size(), pass.outputs[l].data(), stream);
-      x = pass.outputs[l].data();
-    }
-    softmax_loss({0, 1}, pass.chunk, widths_.back(), pass.step.data(), x, pass.labels.data(), nullptr,
-                 pass.rows.data(), pass.sums.data(), stream);
+    to_gpu(e.step.data(), &step, sizeof step);
+    to_gpu(e.examples.data(), examples.data(), here * sizeof(std::uint64_t));
+    to_gpu(e.labels.data(), labels + done, here);
+    gather_inputs({0, 1}, inputs_of(e.rows), e.step.data(), e.examples.data(), e.pass->input(), stream);
+    e.pass->forward({0, 1}, e.weights.data(), stream);
+    softmax_loss({0, 1}, e.rows, layers_.back().out, e.step.data(), e.pass->logits(), e.labels.data(),
+                 nullptr, e.losses.data(), e.sums.data(), stream);
     HsCudaTrainSums part{};
     must(cudaGetLastError(), "an evaluation");
-    must(cudaMemcpyAsync(&part, pass.sums.data(), sizeof part, cudaMemcpyDeviceToHost, stream),
+    must(cudaMemcpyAsync(&part, e.sums.data(), sizeof part, cudaMemcpyDeviceToHost, stream),
          "copying from the GPU");
     wait();
     sums->loss += part.loss;

@@ -6,11 +6,13 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/rng.hpp"
 #include "kernels/cuda/train_api.h"
-#include "kernels/nn/mlp.hpp"
+#include "kernels/nn/workspace.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "kernels/ops/merge_ops.hpp"
 #include "kernels/ops/optimizer_ops.hpp"
@@ -27,19 +29,21 @@ void done(int error) {
 }
 
 struct Task {
-  explicit Task(std::vector<std::size_t> of) : widths(std::move(of)), model(widths) {
+  explicit Task(Network of) : model(std::move(of)) {
+    const std::size_t inputs = model.inputs();
     Rng rng = Rng::stream(5, "trainer-test");
-    pixels.resize(kImages * widths.front());
+    pixels.resize(kImages * inputs);
     for (auto& p : pixels) p = static_cast<std::uint8_t>(rng.below(256));
+    const auto classes = static_cast<std::uint32_t>(model.classes());
     for (std::size_t i = 0; i < kImages; ++i)
-      labels.push_back(static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(widths.back()))));
-    scale.assign(widths.front(), 1.0f / 128.0f);
-    shift.assign(widths.front(), -1.0f);
+      labels.push_back(static_cast<std::uint8_t>(rng.below(classes)));
+    scale.assign(inputs, 1.0f / 128.0f);
+    shift.assign(inputs, -1.0f);
     weights.resize(model.layout().size());
     model.initialise(rng, weights);
   }
-  std::vector<std::size_t> widths;
-  Mlp model;
+  explicit Task(const std::vector<std::size_t>& widths) : Task(Network::mlp(widths)) {}
+  Network model;
   std::vector<std::uint8_t> pixels, labels;
   std::vector<float> scale, shift, weights;
 };
@@ -56,8 +60,11 @@ struct Rule {
 
 TrainerPtr make_trainer(const Task& task, std::size_t slots, const Rule& rule = {}) {
   HsCudaTrainPlan plan{};
-  plan.widths = task.widths.data();
-  plan.width_count = task.widths.size();
+  std::vector<HsCudaLayer> layers;
+  for (const Layer& l : task.model.layers())
+    layers.push_back({l.is_convolution(), l.is_hidden, l.in, l.out, l.height, l.width, l.kernel});
+  plan.layers = layers.data();
+  plan.layer_count = layers.size();
   plan.slots = slots;
   plan.max_batch = kBatch;
   plan.chunk = 128;
@@ -140,20 +147,22 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_CASE("a training step on the GPU is that of the CPU but for rounding") {
   use_one_blas_thread();
   const Rule rule = GENERATE(Rule{HS_CUDA_SGD, 1.0}, Rule{HS_CUDA_SGD, 0.0}, Rule{HS_CUDA_ADAMW, 1.0});
-  const auto widths = GENERATE(std::vector<std::size_t>{784, 64, 32, 10},
-                               std::vector<std::size_t>{49, 13, 7}, std::vector<std::size_t>{30, 5});
-  CAPTURE(rule.optimizer, rule.clip, widths.size(), widths[1]);
-  const Task task(widths);
+  const Network model =
+      GENERATE(Network::mlp({784, 64, 32, 10}), Network::mlp({49, 13, 7}), Network::mlp({30, 5}),
+               Network::cnn(28, 28, {6, 16}, {40}, 10), Network::cnn(9, 7, {3}, {}, 4));
+  const std::size_t inputs = model.inputs();
+  CAPTURE(rule.optimizer, rule.clip, inputs, model.layout().size());
+  const Task task(model);
   const TrainerPtr trainer = make_trainer(task, 3, rule);
   std::vector<float> w = task.weights, first(w.size()), second(w.size());
-  MlpWorkspace<float> workspace(task.model, kBatch);
+  Workspace<float> workspace(task.model, kBatch);
   for (std::size_t i = 0; i < 12; ++i) {
     const auto sums = step(trainer, task, {{1, 0}, {2, 1}, {3, 2}}, i);
     const Batch batch(task, 2, i);
     for (std::size_t row = 0; row < batch.examples.size(); ++row) {
-      for (std::size_t p = 0; p < widths[0]; ++p) {
-        workspace.input()[row * widths[0] + p] =
-            static_cast<float>(task.pixels[batch.examples[row] * widths[0] + p]) * task.scale[p] +
+      for (std::size_t p = 0; p < inputs; ++p) {
+        workspace.input()[row * inputs + p] =
+            static_cast<float>(task.pixels[batch.examples[row] * inputs + p]) * task.scale[p] +
             task.shift[p];
       }
     }
@@ -177,7 +186,7 @@ TEST_CASE("a training step on the GPU is that of the CPU but for rounding") {
 }
 
 TEST_CASE("a slot's bits depend neither on its place nor on who shares the step") {
-  const Task task({784, 256, 128, 10});
+  const Task task(GENERATE(Network::mlp({784, 256, 128, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
   const TrainerPtr alone = make_trainer(task, 1), many = make_trainer(task, 7);
   for (std::size_t i = 0; i < 9; ++i) {
     const auto one = step(alone, task, {{4, 0}}, i);
@@ -196,7 +205,7 @@ TEST_CASE("a slot's bits depend neither on its place nor on who shares the step"
 }
 
 TEST_CASE("a loss that is not finite leaves the slot as it was, and the others train on") {
-  const Task task({784, 32, 10});
+  const Task task(std::vector<std::size_t>{784, 32, 10});
   const TrainerPtr trainer = make_trainer(task, 2);
   std::vector<float> broken = task.weights;
   broken[3] = std::numeric_limits<float>::quiet_NaN();
@@ -209,7 +218,7 @@ TEST_CASE("a loss that is not finite leaves the slot as it was, and the others t
 }
 
 TEST_CASE("gradient and update apart give the bits of a step") {
-  const Task task({784, 32, 10});
+  const Task task(std::vector<std::size_t>{784, 32, 10});
   const TrainerPtr whole = make_trainer(task, 2), apart = make_trainer(task, 2);
   for (std::size_t i = 0; i < 4; ++i) {
     step(whole, task, {{3, 1}}, i);
@@ -228,11 +237,11 @@ TEST_CASE("gradient and update apart give the bits of a step") {
 
 TEST_CASE("an evaluation on the GPU is that of the CPU") {
   use_one_blas_thread();
-  const Task task({784, 64, 32, 10});
+  const Task task(GENERATE(Network::mlp({784, 64, 32, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
   const TrainerPtr trainer = make_trainer(task, 1);
   HsCudaTrainSums sums{};
   done(hs_cuda_train_evaluate(trainer.get(), task.weights.data(), 7, 290, task.labels.data() + 7, &sums));
-  MlpWorkspace<float> workspace(task.model, kImages);
+  Workspace<float> workspace(task.model, kImages);
   for (std::size_t i = 0; i < 290 * 784; ++i)
     workspace.input()[i] = static_cast<float>(task.pixels[7 * 784 + i]) / 128.0f - 1.0f;
   const LossSums expected = workspace.evaluate(290, task.weights.data(), task.labels.data() + 7);
@@ -241,7 +250,7 @@ TEST_CASE("an evaluation on the GPU is that of the CPU") {
 }
 
 TEST_CASE("what a trainer cannot take is refused in one line") {
-  const Task task({784, 32, 10});
+  const Task task(std::vector<std::size_t>{784, 32, 10});
   const TrainerPtr trainer = make_trainer(task, 2);
   const Batch batch(task, 0, 0);
   HsCudaTrainJob job = batch.job(2, 0);

@@ -8,7 +8,7 @@
 #include "kernels/core/rng.hpp"
 #include "kernels/nn/dense.hpp"
 #include "kernels/nn/loss.hpp"
-#include "kernels/nn/mlp.hpp"
+#include "kernels/nn/workspace.hpp"
 #include "tests/catch.hpp"
 
 using namespace hearsay::kernels;
@@ -93,13 +93,14 @@ TEST_CASE("softmax cross-entropy: gradient of the mean loss") {
   });
 }
 
-TEST_CASE("whole MLP: gradient of every parameter") {
-  const Mlp model({9, 8, 6, 5});
+TEST_CASE("whole networks: gradient of every parameter") {
+  const Network network = GENERATE(Network::mlp({9, 8, 6, 5}), Network::cnn(6, 7, {3}, {4}, 5),
+                                   Network::cnn(16, 16, {2, 3}, {}, 5));
   const std::size_t batch = 4;
-  auto params = random_values(model.layout().size(), "params");
-  const auto inputs = random_values(batch * 9, "inputs");
+  auto params = random_values(network.layout().size(), "params");
+  const auto inputs = random_values(batch * network.inputs(), "inputs");
   const std::vector<std::uint8_t> labels = {4, 0, 2, 2};
-  MlpWorkspace<double> workspace(model, batch);
+  Workspace<double> workspace(network, batch);
   std::copy(inputs.begin(), inputs.end(), workspace.input());
   workspace.differentiate(batch, params.data(), labels.data());
   const std::vector<double> gradient(workspace.gradient().begin(), workspace.gradient().end());

@@ -127,7 +127,11 @@ CatalogSection training_parts(std::string_view option) {
     return {"model",
             "model",
             {{"mlp", "mlp:256,128", "perceptron with these hidden widths and ReLU",
-              "4N bytes; about 6N flop an example and step"}},
+              "4N bytes; about 6N flop an example and step"},
+             {"cnn", "cnn:16,32,dense=128",
+              "5x5 convolutions to these channels, each with ReLU and 2x2 max pooling, then a hidden "
+              "layer",
+              "as mlp, times the positions of each convolution"}},
             {}};
   }
   if (option == "optimizer") {

@@ -25,35 +25,42 @@ ImageSet random_images() {
 
 // The products of one step: forward, weight gradient, and input gradient but for the first layer.
 struct Products {
-  Products(const kernels::Mlp& m, std::size_t b)
-      : model(m), batch(b), weights(m.layout().size()), gradient(weights.size()) {
-    for (const std::size_t width : m.widths()) activations.emplace_back(b * width);
+  struct Factors {
+    std::size_t rows, in, out;
+    kernels::Buffer<float> x, w, y, d_w, d_x;
+  };
+  Products(const kernels::Network& network, std::size_t batch) {
     kernels::Rng rng = kernels::Rng::stream(2, "bench-train");
-    for (float& w : weights.span()) w = static_cast<float>(rng.normal());
-    for (auto& a : activations) {
-      for (float& v : a.span()) v = static_cast<float>(rng.normal());
+    for (const kernels::Layer& layer : network.layers()) {
+      const std::size_t rows = batch * layer.positions(), in = layer.patch(), out = layer.out;
+      Factors f{rows,
+                in,
+                out,
+                kernels::Buffer<float>(rows * in),
+                kernels::Buffer<float>(in * out),
+                kernels::Buffer<float>(rows * out),
+                kernels::Buffer<float>(in * out),
+                kernels::Buffer<float>(factors.empty() ? 0 : rows * in)};
+      for (kernels::Buffer<float>* buffer : {&f.x, &f.w, &f.y}) {
+        for (float& v : buffer->span()) v = static_cast<float>(rng.normal());
+      }
+      factors.push_back(std::move(f));
     }
   }
-  void run() {  // starts from the inputs every time, so values do not grow from run to run
+  void run() {
     using kernels::gemm;
     using kernels::Op;
-    for (std::size_t l = 0; l < model.layers(); ++l) {
-      const std::size_t in = model.widths()[l], out = model.widths()[l + 1];
-      const float* w = weights.data() + model.weight_offset(l);
-      gemm<float>(Op::none, Op::transpose, batch, out, in, activations[l].data(), w, 0.0f,
-                  activations[l + 1].data());
-      gemm<float>(Op::transpose, Op::none, out, in, batch, activations[l + 1].data(),
-                  activations[l].data(), 0.0f, gradient.data() + model.weight_offset(l));
-      if (l > 0) {
-        gemm<float>(Op::none, Op::none, batch, in, out, activations[l + 1].data(), w, 0.0f,
-                    activations[l].data());
-      }
+    for (Factors& f : factors) {
+      gemm<float>(Op::none, Op::transpose, f.rows, f.out, f.in, f.x.data(), f.w.data(), 0.0f,
+                  f.y.data());
+      gemm<float>(Op::transpose, Op::none, f.out, f.in, f.rows, f.y.data(), f.x.data(), 0.0f,
+                  f.d_w.data());
+      if (f.d_x.size() > 0)
+        gemm<float>(Op::none, Op::none, f.rows, f.in, f.out, f.y.data(), f.w.data(), 0.0f,
+                    f.d_x.data());
     }
   }
-  const kernels::Mlp& model;
-  std::size_t batch;
-  kernels::Buffer<float> weights, gradient;
-  std::vector<kernels::Buffer<float>> activations;
+  std::vector<Factors> factors;
 };
 
 }  // namespace
@@ -64,7 +71,8 @@ std::vector<TrainBenchRow> bench_train(const Spec& model_spec,
   std::vector<TrainBenchRow> rows;
   for (const std::uint32_t batch : batches) {
     ImageSet images = random_images();
-    NnContext context(build_model(model_spec, kPixels, kClasses), standardise(images), 1, batch);
+    const std::unique_ptr<NnContext> made = build_context(model_spec, images, 1, batch);
+    NnContext& context = *made;
     NnTrainerOptions options;
     options.batch = batch;
     options.epochs = 1'000'000;

@@ -77,8 +77,9 @@ constexpr std::array kOptions{
            .default_text = "mlp:256,128",
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
-           .help = "perceptron with these hidden widths",
-           .detail = "",
+           .help = "mlp:256,128 (hidden widths); cnn:16,32,dense=128",
+           .detail = "cnn: 5x5 convolutions to so many channels, each with ReLU and 2x2 max pooling, "
+                     "then a hidden layer of dense=128 units (0: none). `hearsay help model`.",
            .group = "work"},
     Option{.name = "epochs",
            .default_text = "20",

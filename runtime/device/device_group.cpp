@@ -11,6 +11,7 @@ namespace hearsay::runtime {
 namespace {
 
 constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+constexpr std::size_t kEvaluationRows = 2048;  // at once: fills a GPU; patches take room
 
 }  // namespace
 
@@ -43,13 +44,18 @@ DeviceGroup::DeviceGroup(int gpu, const NnContext& context, std::size_t slots, s
       parameters_(context.model().layout().size()),
       trainer_(nullptr, calls_.destroy),
       shard_places_(slots, kNowhere) {
-  const std::vector<std::size_t>& widths = context.model().widths();
+  std::vector<HsCudaLayer> layers;
+  bool has_convolutions = false;
+  for (const kernels::Layer& l : context.model().layers()) {
+    layers.push_back({l.is_convolution(), l.is_hidden, l.in, l.out, l.height, l.width, l.kernel});
+    has_convolutions = has_convolutions || l.is_convolution();
+  }
   HsCudaTrainPlan plan{};
-  plan.widths = widths.data();
-  plan.width_count = widths.size();
+  plan.layers = layers.data();
+  plan.layer_count = layers.size();
   plan.slots = slots;
   plan.max_batch = batch;
-  plan.chunk = context.max_batch();
+  plan.chunk = has_convolutions ? kEvaluationRows / 8 : kEvaluationRows;
   plan.optimizer =
       optimizer.kind == OptimizerOptions::Kind::adamw ? HS_CUDA_ADAMW : HS_CUDA_SGD;
   plan.momentum = static_cast<float>(optimizer.momentum);

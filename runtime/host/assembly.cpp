@@ -131,18 +131,46 @@ gossip::BlockPlan build_block_plan(const Spec& spec) {
   return plan;
 }
 
-kernels::Mlp build_model(const Spec& spec, std::size_t inputs, std::size_t classes) {
-  if (spec.name != "mlp") throw_unknown("model", spec.name, {"mlp"});
-  reject_unknown("--model", spec, {}, 16);
-  std::vector<std::size_t> widths = {inputs};
-  for (const std::string& text : spec.values) {
-    const std::uint64_t width = parse_count("--model", text);
-    if (width < 1 || width > 65'536)
-      throw UsageError("--model: a layer has 1 to 65536 units, not " + text);
-    widths.push_back(width);
+namespace {
+
+std::size_t layer_size(const std::string& text) {
+  const std::uint64_t units = parse_count("--model", text);
+  if (units < 1 || units > 65'536)
+    throw UsageError("--model: a layer has 1 to 65536 units, not " + text);
+  return units;
+}
+
+// cnn:16,32,dense=128
+kernels::Network build_cnn(const Spec& spec, const ImageSet& images) {
+  reject_unknown("--model", spec, {"dense"}, 4);
+  std::vector<std::size_t> channels, hidden;
+  for (const std::string& text : spec.values) channels.push_back(layer_size(text));
+  if (channels.empty()) channels = {16, 32};
+  if (const auto dense = spec.arg("dense")) {
+    if (*dense != "0") hidden.push_back(layer_size(*dense));
+  } else {
+    hidden.push_back(128);
   }
-  widths.push_back(classes);
-  return kernels::Mlp(std::move(widths));
+  return kernels::Network::cnn(images.rows, images.cols, channels, hidden, images.classes);
+}
+
+}  // namespace
+
+kernels::Network build_model(const Spec& spec, const ImageSet& images) {
+  if (spec.name == "cnn") return build_cnn(spec, images);
+  if (spec.name != "mlp") throw_unknown("model", spec.name, {"mlp", "cnn"});
+  reject_unknown("--model", spec, {}, 16);
+  std::vector<std::size_t> widths = {images.image_bytes()};
+  for (const std::string& text : spec.values) widths.push_back(layer_size(text));
+  widths.push_back(images.classes);
+  return kernels::Network::mlp(widths);
+}
+
+std::unique_ptr<NnContext> build_context(const Spec& model, const ImageSet& train,
+                                         std::size_t workers, std::size_t max_batch) {
+  kernels::Network network = build_model(model, train);
+  Standardisation input = standardise(train, network);
+  return std::make_unique<NnContext>(std::move(network), std::move(input), workers, max_batch);
 }
 
 ScheduleKind build_schedule(const Spec& spec) {

@@ -11,10 +11,12 @@
 #include "gossip/blocks.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
-#include "kernels/nn/mlp.hpp"
+#include "kernels/nn/network.hpp"
 #include "merge/policy.hpp"
 #include "runtime/config/run_config.hpp"
+#include "runtime/data/dataset.hpp"
 #include "runtime/host/peer_place.hpp"
+#include "runtime/train/nn_context.hpp"
 #include "runtime/train/schedule.hpp"
 
 namespace hearsay::runtime {
@@ -24,7 +26,11 @@ std::shared_ptr<const merge::Policy> build_policy(const Spec& merge, std::uint32
 std::shared_ptr<const gossip::Topology> build_topology(const Spec& topology, std::uint32_t peers,
                                                        std::uint64_t seed);
 gossip::BlockPlan build_block_plan(const Spec& merge_every);  // lambda and mode only
-kernels::Mlp build_model(const Spec& model, std::size_t inputs, std::size_t classes);
+// For images such as these; their pixels do not matter.
+kernels::Network build_model(const Spec& model, const ImageSet& images);
+// The network with its inputs as bytes of the training set, and a workspace a worker.
+std::unique_ptr<NnContext> build_context(const Spec& model, const ImageSet& train,
+                                         std::size_t workers, std::size_t max_batch);
 ScheduleKind build_schedule(const Spec& schedule);
 std::uint32_t end_game_rounds(const Spec& end_game);  // 0 = off
 

@@ -35,9 +35,8 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
   data_digest_ = dataset_digest(dataset);
-  context_ = std::make_unique<NnContext>(
-      build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),
-      standardise(dataset.train), 1, std::max<std::size_t>(config.batch, kEvaluationChunk));
+  context_ = build_context(config.model, dataset.train, 1,
+                           std::max<std::size_t>(config.batch, kEvaluationChunk));
   shard_examples_ = partition_.owned[self.value].size();
   const NnTrainerOptions options{config.seed,
                                  self.value,

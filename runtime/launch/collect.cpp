@@ -109,9 +109,10 @@ PoolResult collect_pool(const RunDir& run, const RunConfig& config, const PoolEn
   const Partition partition = make_partition(config.split, dataset.train.labels,
                                              dataset.train.classes, config.peers, config.seed);
   ThreadLane lane(std::max(1u, std::thread::hardware_concurrency()));
-  NnContext context(build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),
-                    standardise(dataset.train), lane.workers(),
+  const std::unique_ptr<NnContext> made =
+      build_context(config.model, dataset.train, lane.workers(),
                     std::max<std::size_t>(config.batch, kEvaluationChunk));
+  NnContext& context = *made;
   std::vector<Left> pool;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     const std::string name = gossip::peer_name(kernels::PeerId(i));

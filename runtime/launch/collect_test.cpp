@@ -59,7 +59,7 @@ void write_model(const RunDir& run, const PeerResult& result, const kernels::Lay
 // A pool whose peers have run and left their files.
 struct Ran {
   explicit Ran(const RunConfig& c) : config(c), run(RunDir::create(dir.file("pool"))) {
-    const kernels::Mlp model = build_model(config.model, digits().test.image_bytes(), 10);
+    const kernels::Network model = build_model(config.model, digits().test);
     layout = model.layout();
     for (std::uint32_t i = 0; i < config.peers; ++i) {
       auto rng = kernels::Rng::stream(1, "test", i);
@@ -85,8 +85,8 @@ struct Ran {
   double accuracy(std::uint32_t i, std::span<const float> weights) const {
     const Partition partition =
         make_partition(config.split, digits().train.labels, 10, config.peers, config.seed);
-    NnContext context(build_model(config.model, digits().test.image_bytes(), 10),
-                      standardise(digits().train), 1, kEvaluationChunk);
+    const auto made = build_context(config.model, digits().train, 1, kEvaluationChunk);
+    NnContext& context = *made;
     const auto label = [&](std::uint8_t l) { return rotated_label(partition, i, l, 10); };
     return evaluate(context, digits().test, weights, 0, label, serial).accuracy;
   }
@@ -257,7 +257,7 @@ TEST_CASE("the exported model takes byte / 255 and does as well as the averaged 
   const std::size_t pixels = digits().test.image_bytes();
   const Standardisation plain{std::vector<float>(pixels, 1.0f / 255.0f),
                               std::vector<float>(pixels, 0.0f)};
-  NnContext context(build_model(config.model, pixels, 10), plain, 1, 256);
+  NnContext context(build_model(config.model, digits().test), plain, 1, 256);
   const double folded =
       evaluate(
           context, digits().test, file.values.span(), 0, [](std::uint8_t l) { return l; }, serial)

@@ -67,9 +67,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
                               config.peers, config.seed);
   data_digest_ = dataset_digest(dataset);
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
-  context_ = std::make_unique<NnContext>(
-      build_model(config.model, dataset.train.image_bytes(), dataset.train.classes),
-      standardise(dataset.train), lane_->workers(), chunk);
+  context_ = build_context(config.model, dataset.train, lane_->workers(), chunk);
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);

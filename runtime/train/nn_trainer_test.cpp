@@ -10,7 +10,7 @@
 #include "tests/catch.hpp"
 
 using namespace hearsay::runtime;
-using hearsay::kernels::Mlp;
+using hearsay::kernels::Network;
 using hearsay::kernels::Rng;
 
 namespace {
@@ -30,7 +30,8 @@ ImageSet halves(std::size_t count) {
 }
 
 NnContext make_context(std::size_t workers = 1) {
-  return NnContext(Mlp({16, 8, 2}), standardise(halves(50)), workers, 64);
+  const Network network = Network::mlp({16, 8, 2});
+  return NnContext(network, standardise(halves(50), network), workers, 64);
 }
 
 NnTrainerOptions make_options() {

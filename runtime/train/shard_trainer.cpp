@@ -34,8 +34,8 @@ gossip::StepReport ShardTrainer::report(std::size_t samples, const kernels::Loss
 }
 
 void ShardTrainer::initialise(std::span<float> weights) const {
-  kernels::Rng init = kernels::Rng::stream(options_.seed, "init");  // no peer
-  context_.model().initialise(init, weights);
+  const std::span<const float> first = context_.first_weights(options_.seed);
+  std::copy(first.begin(), first.end(), weights.begin());
 }
 
 void ShardTrainer::data_state(gossip::Archive& archive) {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/nn/mlp.hpp"
+#include "kernels/nn/network.hpp"
 #include "runtime/data/dataset.hpp"
 
 namespace hearsay::runtime {
@@ -20,11 +20,13 @@ struct Standardisation {
   std::vector<float> scale, shift;  // [pixel]: input = byte * scale + shift
 };
 
-Standardisation standardise(const ImageSet& train);
+// Of a network that begins with a convolution, all pixels share one mean and deviation: its weights
+// meet every place of the image.
+Standardisation standardise(const ImageSet& train, const kernels::Network& network);
 
 // The same function of the image with the standardisation moved into the first layer: a model that
 // takes byte / 255 as it is. Changes outputs by rounding only.
-void fold_into_first_layer(const Standardisation& input, const kernels::Mlp& model,
+void fold_into_first_layer(const Standardisation& input, const kernels::Network& network,
                            std::span<float> weights);
 
 }  // namespace hearsay::runtime

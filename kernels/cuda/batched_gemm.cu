@@ -10,10 +10,11 @@ namespace {
 
 constexpr std::int32_t kNominalSlots = 16;
 
-cublasLtMatrixLayout_t layout(std::size_t rows, std::size_t columns, std::size_t stride) {
+cublasLtMatrixLayout_t layout(std::size_t rows, std::size_t columns, std::size_t stride,
+                              std::size_t leading = 0) {
   cublasLtMatrixLayout_t made = nullptr;
   must(cublasLtMatrixLayoutCreate(&made, CUDA_R_32F, rows, columns,
-                                  static_cast<std::int64_t>(rows)),
+                                  static_cast<std::int64_t>(leading == 0 ? rows : leading)),
        "matrix layout");
   const auto distance = static_cast<std::int64_t>(stride);
   must(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
@@ -41,10 +42,10 @@ BatchedGemm::BatchedGemm(cublasLtHandle_t handle, const GemmShape& shape,
   must(cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "product");
   set_operation(product_, CUBLASLT_MATMUL_DESC_TRANSA, shape.transpose_b);
   set_operation(product_, CUBLASLT_MATMUL_DESC_TRANSB, shape.transpose_a);
-  left_ = shape.transpose_b ? layout(shape.k, shape.n, shape.stride_b)
-                            : layout(shape.n, shape.k, shape.stride_b);
-  right_ = shape.transpose_a ? layout(shape.m, shape.k, shape.stride_a)
-                             : layout(shape.k, shape.m, shape.stride_a);
+  left_ = shape.transpose_b ? layout(shape.k, shape.n, shape.stride_b, shape.row_b)
+                            : layout(shape.n, shape.k, shape.stride_b, shape.row_b);
+  right_ = shape.transpose_a ? layout(shape.m, shape.k, shape.stride_a, shape.row_a)
+                             : layout(shape.k, shape.m, shape.stride_a, shape.row_a);
   out_ = layout(shape.n, shape.m, shape.stride_c);
   for (const auto each : {left_, right_, out_}) set_slots(each, kNominalSlots);
 

@@ -16,6 +16,7 @@ struct GemmShape {
   bool transpose_a, transpose_b;
   std::size_t m, n, k;                        // c[m x n] = op(a)[m x k] * op(b)[k x n]
   std::size_t stride_a, stride_b, stride_c;  // from slot to slot, in values
+  std::size_t row_a = 0, row_b = 0;  // from row to row of a and b as stored; 0: rows are dense
 };
 
 class BatchedGemm {

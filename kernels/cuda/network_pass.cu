@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/network_pass.cuh"
 
+#include <algorithm>
+
 namespace hearsay::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 16;  // bytes; what cuBLASLt's fast kernels want
+constexpr std::size_t kAlignment = 16;        // bytes; what cuBLASLt's fast kernels want
+constexpr std::size_t kLongSum = 512;         // values; longer ones are cut into parts
+constexpr std::size_t kFewRows = 128;         // more fill a GPU without parts
+
+std::size_t alignment_of(const Layer& layer) {
+  // Parameters lie one behind the other, so that a weight may begin at any multiple of 4 bytes.
+  const bool is_aligned = layer.weight % 4 == 0 && layer.patch() % 4 == 0 && layer.out % 4 == 0;
+  return is_aligned ? kAlignment : sizeof(float);
+}
+
+// The largest divisor of `rows` that leaves parts of at least kLongSum values.
+std::size_t parts_of(std::size_t rows, std::size_t positions) {
+  std::size_t parts = std::max<std::size_t>(1, std::min(rows, rows * positions / kLongSum));
+  while (rows % parts != 0) --parts;
+  return parts;
+}
 
 }  // namespace
 
@@ -14,7 +31,8 @@ NetworkPass::NetworkPass(cublasLtHandle_t handle, const std::vector<Layer>& laye
   for (const Layer& layer : layers) {
     Step step;
     step.layer = layer;
-    make_products(handle, step, steps_.empty());
+    make_forward(handle, step);
+    if (shape.goes_back) make_backward(handle, step, steps_.empty());
     const std::size_t rows = shape.slots * shape.rows;
     if (layer.is_convolution()) {
       step.patches = DeviceMemory<float>(rows * layer.positions() * layer.patch());
@@ -29,39 +47,86 @@ NetworkPass::NetworkPass(cublasLtHandle_t handle, const std::vector<Layer>& laye
   }
 }
 
-void NetworkPass::make_products(cublasLtHandle_t handle, Step& step, bool is_first) {
+void NetworkPass::make_forward(cublasLtHandle_t handle, Step& step) {
   const Layer& layer = step.layer;
   const std::size_t rows = shape_.rows * layer.positions(), in = layer.patch(), out = layer.out;
-  // Parameters lie one behind the other, so that a weight may begin at any multiple of 4 bytes.
-  const bool is_aligned = layer.weight % 4 == 0 && in % 4 == 0 && out % 4 == 0;
-  const std::size_t alignment = is_aligned ? kAlignment : sizeof(float);
-  step.forward = std::make_unique<BatchedGemm>(
-      handle, GemmShape{false, true, rows, out, in, rows * in, shape_.stride, rows * out}, alignment);
-  if (!shape_.goes_back) return;
+  const bool in_parts = !layer.is_convolution() && rows <= kFewRows && in >= kLongSum &&
+                        in % (4 * kForwardParts) == 0;
+  const std::size_t parts = in_parts ? kForwardParts : 1;
+  for (std::size_t p = 0; p < parts; ++p) {
+    step.forward.push_back(std::make_unique<BatchedGemm>(
+        handle,
+        GemmShape{false, true, rows, out, in / parts, rows * in, shape_.stride, rows * out, in, in},
+        alignment_of(layer)));
+  }
+  if (in_parts) step.forward_sums = DeviceMemory<float>(parts * shape_.slots * rows * out);
+}
+
+void NetworkPass::make_backward(cublasLtHandle_t handle, Step& step, bool is_first) {
+  const Layer& layer = step.layer;
+  const std::size_t rows = shape_.rows * layer.positions(), in = layer.patch(), out = layer.out;
+  const std::size_t parts = parts_of(shape_.rows, layer.positions()), part = rows / parts;
+  step.gradient_parts = parts;
+  if (parts > 1) step.gradient_sums = DeviceMemory<float>(shape_.slots * parts * out * in);
   step.weight_gradient = std::make_unique<BatchedGemm>(
-      handle, GemmShape{true, false, out, in, rows, rows * out, rows * in, shape_.stride}, alignment);
+      handle,
+      GemmShape{true, false, out, in, part, part * out, part * in,
+                parts > 1 ? out * in : shape_.stride},
+      alignment_of(layer));
   if (is_first) return;
   step.input_gradient = std::make_unique<BatchedGemm>(
       handle, GemmShape{false, false, rows, in, out, rows * out, shape_.stride, rows * in},
-      alignment);
+      alignment_of(layer));
+}
+
+void NetworkPass::run_forward(SlotRange range, Step& step, const float* x, const float* weights,
+                              float* y, cudaStream_t stream) {
+  const Layer& layer = step.layer;
+  const std::size_t rows = shape_.rows * layer.positions(), parts = step.forward.size();
+  const float* w = weights + layer.weight;
+  if (parts == 1) {
+    step.forward[0]->run(range.first, range.count, x, w, y, stream);
+  } else {
+    const std::size_t part = layer.patch() / parts, sums = shape_.slots * rows * layer.out;
+    must(cudaEventRecord(forked_.get(), stream), "event");
+    for (std::size_t p = 0; p < parts; ++p) {
+      const cudaStream_t on = p == 0 ? stream : parts_[p - 1].get();
+      if (p > 0) must(cudaStreamWaitEvent(on, forked_.get(), 0), "event");
+      step.forward[p]->run(range.first, range.count, x + p * part, w + p * part,
+                           step.forward_sums.data() + p * sums, on);
+    }
+    for (std::size_t p = 1; p < parts; ++p) follow(stream, parts_[p - 1].get(), part_done_[p - 1]);
+  }
+  add_bias(range, rows, layer.out,
+           {parts == 1 ? y : step.forward_sums.data(), parts, shape_.slots * rows * layer.out},
+           weights + layer.bias, shape_.stride, layer.is_hidden && !layer.is_convolution(), y,
+           stream);
+}
+
+void NetworkPass::run_weight_gradient(SlotRange range, Step& step, const float* dy, const float* x,
+                                      float* gradient, cudaStream_t stream) {
+  const std::size_t parts = step.gradient_parts;
+  float* d_weight = gradient + step.layer.weight;
+  if (parts == 1)
+    return step.weight_gradient->run(range.first, range.count, dy, x, d_weight, stream);
+  step.weight_gradient->run(range.first * parts, range.count * parts, dy, x,
+                            step.gradient_sums.data(), stream);
+  add_parts(range, step.layer.patch() * step.layer.out, parts, step.gradient_sums.data(), d_weight,
+            shape_.stride, stream);
 }
 
 void NetworkPass::forward(SlotRange range, const float* weights, cudaStream_t stream) {
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     Step& step = steps_[s];
     const Layer& layer = step.layer;
-    const float* x = input_of(s);
-    float* y = step.output.data();
-    if (layer.is_convolution()) {
-      take_patches(range, layer, shape_.rows, x, step.patches.data(), stream);
-      x = step.patches.data();
-      y = step.sums.data();
+    if (!layer.is_convolution()) {
+      run_forward(range, step, input_of(s), weights, step.output.data(), stream);
+      continue;
     }
-    step.forward->run(range.first, range.count, x, weights + layer.weight, y, stream);
-    add_bias(range, shape_.rows * layer.positions(), layer.out, weights + layer.bias, shape_.stride,
-             layer.is_hidden && !layer.is_convolution(), y, stream);
-    if (layer.is_convolution())
-      pool_forward(range, layer, shape_.rows, y, step.output.data(), step.choices.data(), stream);
+    take_patches(range, layer, shape_.rows, input_of(s), step.patches.data(), stream);
+    run_forward(range, step, step.patches.data(), weights, step.sums.data(), stream);
+    pool_forward(range, layer, shape_.rows, step.sums.data(), step.output.data(),
+                 step.choices.data(), stream);
   }
 }
 
@@ -90,7 +155,7 @@ void NetworkPass::backward(SlotRange range, const float* weights, float* gradien
                     step.delta.data(), d_bias, shape_.stride, stream);
     }
     follow(beside, stream, forked_);
-    step.weight_gradient->run(range.first, range.count, dy, x, gradient + layer.weight, beside);
+    run_weight_gradient(range, step, dy, x, gradient, beside);
     if (s == 0) continue;
     float* below = steps_[s - 1].delta.data();
     float* dx = layer.is_convolution() ? step.d_patches.data() : below;

@@ -35,12 +35,23 @@ class NetworkPass {
  private:
   struct Step {
     Layer layer;
-    std::unique_ptr<BatchedGemm> forward, weight_gradient, input_gradient;
+    // Long sums are cut into parts of fixed length, computed side by side and added in order: few
+    // examples and many inputs, or the other way round, leave most of a GPU idle else.
+    std::vector<std::unique_ptr<BatchedGemm>> forward;  // one a part
+    std::unique_ptr<BatchedGemm> weight_gradient, input_gradient;
+    std::size_t gradient_parts = 1;
+    DeviceMemory<float> forward_sums;   // [part][slot][row][out], when there are several
+    DeviceMemory<float> gradient_sums;  // [slot][part][out * in], likewise
     DeviceMemory<float> patches, sums, d_patches;  // of convolutions
     DeviceMemory<std::uint8_t> choices;
     DeviceMemory<float> output, delta;  // [slot][row][outputs]
   };
-  void make_products(cublasLtHandle_t handle, Step& step, bool is_first);
+  void make_forward(cublasLtHandle_t handle, Step& step);
+  void make_backward(cublasLtHandle_t handle, Step& step, bool is_first);
+  void run_forward(SlotRange range, Step& step, const float* x, const float* weights, float* y,
+                   cudaStream_t stream);
+  void run_weight_gradient(SlotRange range, Step& step, const float* dy, const float* x,
+                           float* gradient, cudaStream_t stream);
   const float* input_of(std::size_t step) const {
     return step == 0 ? input_.data() : steps_[step - 1].output.data();
   }
@@ -49,6 +60,9 @@ class NetworkPass {
   PassShape shape_;
   std::vector<Step> steps_;
   DeviceMemory<float> input_;
+  static constexpr std::size_t kForwardParts = 4;
+  Stream parts_[kForwardParts - 1];  // beside the caller's
+  Event part_done_[kForwardParts - 1];
   Event forked_, joined_;
 };
 

@@ -8,7 +8,7 @@
 namespace hearsay::cuda {
 namespace {
 
-constexpr int kLossBlock = 128, kUnitBlock = 64;
+constexpr int kLossBlock = 128, kUnitBlock = 32, kRowLanes = 16;
 
 unsigned blocks(std::size_t count, std::size_t each) {
   return static_cast<unsigned>((count + each - 1) / each);
@@ -30,14 +30,25 @@ __global__ void gather(SlotRange range, InputPlan plan, const SlotStep* steps,
 }
 
 // grid (units of a slot's matrix, slots)
-__global__ void bias_relu(SlotRange range, std::size_t count, std::size_t units, const float* bias,
-                          std::size_t stride, bool is_hidden, float* y) {
+__global__ void bias_relu(SlotRange range, std::size_t count, std::size_t units, Parts parts,
+                          const float* bias, std::size_t stride, bool is_hidden, float* y) {
   const std::size_t slot = range.first + blockIdx.y;
   const std::size_t i = blockIdx.x * std::size_t{kBlock} + threadIdx.x;
   if (i >= count) return;
-  float& value = y[slot * count + i];
-  const float sum = value + bias[slot * stride + i % units];
-  value = is_hidden && sum < 0.0f ? 0.0f : sum;
+  float sum = parts.sums[slot * count + i];
+  for (std::size_t p = 1; p < parts.count; ++p) sum += parts.sums[slot * count + i + p * parts.distance];
+  sum += bias[slot * stride + i % units];
+  y[slot * count + i] = is_hidden && sum < 0.0f ? 0.0f : sum;
+}
+
+__global__ void part_sums(SlotRange range, std::size_t count, std::size_t parts, const float* sums,
+                          float* out, std::size_t stride) {
+  const std::size_t slot = range.first + blockIdx.y;
+  const std::size_t i = blockIdx.x * std::size_t{kBlock} + threadIdx.x;
+  if (i >= count) return;
+  float sum = 0.0f;
+  for (std::size_t p = 0; p < parts; ++p) sum += sums[(slot * parts + p) * count + i];
+  out[slot * stride + i] = sum;
 }
 
 __device__ LossRow loss_of_row(const float* logits, std::size_t classes, std::size_t label,
@@ -84,23 +95,29 @@ __global__ void loss(SlotRange range, std::size_t max_batch, std::size_t classes
   sums[slot] = total;
 }
 
-// grid (units, slots): a thread a unit, rows in order.
+// grid (units, slots), block (units, row lanes): a lane sums every kRowLanes-th row, then the lanes
+// are added in order.
 __global__ void bias_back(SlotRange range, std::size_t rows, std::size_t units, const float* y,
                           float* dy, float* d_bias, std::size_t stride) {
+  __shared__ float lanes[kRowLanes][kUnitBlock];
   const std::size_t slot = range.first + blockIdx.y;
   const std::size_t unit = blockIdx.x * std::size_t{kUnitBlock} + threadIdx.x;
-  if (unit >= units) return;
   float sum = 0.0f;
-#pragma unroll 8
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t i = (slot * rows + row) * units + unit;
-    float d = dy[i];
-    if (y != nullptr) {
-      d = y[i] > 0.0f ? d : 0.0f;
-      dy[i] = d;
+  if (unit < units) {
+    for (std::size_t row = threadIdx.y; row < rows; row += kRowLanes) {
+      const std::size_t i = (slot * rows + row) * units + unit;
+      float d = dy[i];
+      if (y != nullptr) {
+        d = y[i] > 0.0f ? d : 0.0f;
+        dy[i] = d;
+      }
+      sum += d;
     }
-    sum += d;
   }
+  lanes[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || unit >= units) return;
+  for (int lane = 1; lane < kRowLanes; ++lane) sum += lanes[lane][threadIdx.x];
   d_bias[slot * stride + unit] = sum;
 }
 
@@ -116,9 +133,15 @@ __global__ void squares(SlotRange range, std::size_t size, std::size_t stride, c
   __shared__ double warps[kBlock / 32];
   const std::size_t slot = range.first + blockIdx.y, begin = blockIdx.x * kTile;
   double sum = 0.0;
-  for (std::size_t i = begin + threadIdx.x; i < begin + kTile && i < size; i += kBlock) {
-    const double g = static_cast<double>(gradient[slot * stride + i]);
-    sum += g * g;
+  // A slot begins at a multiple of 64 values, and what is behind its last value is zero.
+  const auto* from = reinterpret_cast<const float4*>(gradient + slot * stride);
+#pragma unroll
+  for (std::size_t k = 0; k < kTile / (4 * kBlock); ++k) {
+    const std::size_t i = begin / 4 + k * kBlock + threadIdx.x;
+    if (4 * i >= size) break;
+    const float4 g = from[i];
+    const double x = g.x, y = g.y, z = g.z, w = g.w;
+    sum += (x * x + y * y) + (z * z + w * w);
   }
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
@@ -158,17 +181,34 @@ __global__ void update(SlotRange range, UpdateRule rule, double scale, const Slo
   const float factor = gradient_factor(rule.clip, scale, state.partials + slot * tiles, tiles);
   const kernels::AdamW adamw{step.lr,      rule.beta1,       rule.beta2,      rule.epsilon,
                              rule.weight_decay, step.correction1, step.correction2};
-  const std::size_t base = slot * state.stride;
-  const std::size_t end = min((blockIdx.x + std::size_t{1}) * 4 * kBlock, state.size);
-  for (std::size_t i = blockIdx.x * std::size_t{4} * kBlock + threadIdx.x; i < end; i += kBlock) {
-    const float g = state.gradient[base + i];
+  // Four values at once, also those behind the last one: there everything is and stays zero.
+  const std::size_t base = slot * state.stride / 4;
+  auto* const weights = reinterpret_cast<float4*>(state.weights) + base;
+  auto* const first = reinterpret_cast<float4*>(state.first) + base;
+  auto* const second = reinterpret_cast<float4*>(state.second) + base;
+  const auto* const gradient = reinterpret_cast<const float4*>(state.gradient) + base;
+  const std::size_t begin = blockIdx.x * (kTile / 4) + threadIdx.x;
+#pragma unroll
+  for (std::size_t k = 0; k < kTile / (4 * kBlock); ++k) {
+    const std::size_t i = begin + k * kBlock;
+    if (4 * i >= state.size) return;
+    const float4 g = gradient[i];
+    float4 w = weights[i], m = first[i];
     if (rule.optimizer == HS_CUDA_SGD) {
-      kernels::sgd_update(step.lr, rule.momentum, factor, g, state.weights[base + i],
-                          state.first[base + i]);
+      kernels::sgd_update(step.lr, rule.momentum, factor, g.x, w.x, m.x);
+      kernels::sgd_update(step.lr, rule.momentum, factor, g.y, w.y, m.y);
+      kernels::sgd_update(step.lr, rule.momentum, factor, g.z, w.z, m.z);
+      kernels::sgd_update(step.lr, rule.momentum, factor, g.w, w.w, m.w);
     } else {
-      kernels::adamw_update(adamw, factor, g, state.weights[base + i], state.first[base + i],
-                            state.second[base + i]);
+      float4 v = second[i];
+      kernels::adamw_update(adamw, factor, g.x, w.x, m.x, v.x);
+      kernels::adamw_update(adamw, factor, g.y, w.y, m.y, v.y);
+      kernels::adamw_update(adamw, factor, g.z, w.z, m.z, v.z);
+      kernels::adamw_update(adamw, factor, g.w, w.w, m.w, v.w);
+      second[i] = v;
     }
+    weights[i] = w;
+    first[i] = m;
   }
 }
 
@@ -180,10 +220,17 @@ void gather_inputs(SlotRange range, const InputPlan& plan, const SlotStep* steps
       range, plan, steps, examples, x);
 }
 
-void add_bias(SlotRange range, std::size_t rows, std::size_t units, const float* bias,
-              std::size_t stride, bool is_hidden, float* y, cudaStream_t stream) {
+void add_bias(SlotRange range, std::size_t rows, std::size_t units, const Parts& parts,
+              const float* bias, std::size_t stride, bool is_hidden, float* y,
+              cudaStream_t stream) {
   bias_relu<<<dim3(blocks(rows * units, kBlock), range.count), kBlock, 0, stream>>>(
-      range, rows * units, units, bias, stride, is_hidden, y);
+      range, rows * units, units, parts, bias, stride, is_hidden, y);
+}
+
+void add_parts(SlotRange range, std::size_t count, std::size_t parts, const float* sums, float* out,
+               std::size_t stride, cudaStream_t stream) {
+  part_sums<<<dim3(blocks(count, kBlock), range.count), kBlock, 0, stream>>>(range, count, parts,
+                                                                            sums, out, stride);
 }
 
 void softmax_loss(SlotRange range, std::size_t max_batch, std::size_t classes,
@@ -195,7 +242,7 @@ void softmax_loss(SlotRange range, std::size_t max_batch, std::size_t classes,
 
 void bias_gradient(SlotRange range, std::size_t rows, std::size_t units, const float* y, float* dy,
                    float* d_bias, std::size_t stride, cudaStream_t stream) {
-  bias_back<<<dim3(blocks(units, kUnitBlock), range.count), kUnitBlock, 0, stream>>>(
+  bias_back<<<dim3(blocks(units, kUnitBlock), range.count), dim3(kUnitBlock, kRowLanes), 0, stream>>>(
       range, rows, units, y, dy, d_bias, stride);
 }
 
@@ -207,7 +254,7 @@ void gradient_norms(SlotRange range, std::size_t size, std::size_t stride, const
 
 void update_weights(SlotRange range, const UpdateRule& rule, double scale, const SlotStep* steps,
                     const UpdateState& state, cudaStream_t stream) {
-  update<<<dim3(blocks(state.size, 4 * kBlock), range.count), kBlock, 0, stream>>>(
+  update<<<dim3(blocks(state.size, kTile), range.count), kBlock, 0, stream>>>(
       range, rule, scale, steps, state, (state.size + kTile - 1) / kTile);
 }
 

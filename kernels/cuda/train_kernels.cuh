@@ -41,9 +41,19 @@ struct InputPlan {
 void gather_inputs(SlotRange range, const InputPlan& plan, const SlotStep* steps,
                    const std::uint64_t* examples, float* x, cudaStream_t stream);
 
-// y += bias, then max(y, 0) in hidden layers. NaN stays NaN. bias of slot s: bias + s * stride.
-void add_bias(SlotRange range, std::size_t rows, std::size_t units, const float* bias,
-              std::size_t stride, bool is_hidden, float* y, cudaStream_t stream);
+// Sums that were computed in parts: value i is the sum of sums[i + part * distance] in order.
+struct Parts {
+  const float* sums;
+  std::size_t count, distance;
+};
+
+// y = sums + bias, then max(y, 0) in hidden layers. NaN stays NaN. bias of slot s: bias + s * stride.
+void add_bias(SlotRange range, std::size_t rows, std::size_t units, const Parts& parts,
+              const float* bias, std::size_t stride, bool is_hidden, float* y, cudaStream_t stream);
+
+// out[slot * stride + i] = sum over parts of sums[slot][part][i], in order.
+void add_parts(SlotRange range, std::size_t count, std::size_t parts, const float* sums, float* out,
+               std::size_t stride, cudaStream_t stream);
 
 // Softmax cross-entropy of logits[slot][row][class]; the gradient of the mean loss replaces d_logits
 // unless it is null. scratch: [slot][max_batch] of LossRow.

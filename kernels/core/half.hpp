@@ -26,6 +26,12 @@ struct Fp16 {
   std::uint16_t bits;
 };
 
+// Magnitude bits, as fp32, of the largest finite value that a type holds.
+template <typename T>
+inline constexpr std::uint32_t kMaxBitsOf = T::kMaxBits;
+template <>
+inline constexpr std::uint32_t kMaxBitsOf<float> = kInfinity - 1u;
+
 HS_HD inline float widen(float x) { return x; }
 
 HS_HD inline float widen(Bf16 x) { return bits_float(std::uint32_t{x.bits} << 16); }

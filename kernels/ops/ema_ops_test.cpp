@@ -95,7 +95,7 @@ void check_types(EmaStore store, float alpha, std::size_t n, std::uint64_t first
   const EmaRule rule{type_of<W>(), type_of<V>(), store, 0x123456789abcdefull, 42};
   for (std::size_t i = 0; i < n; ++i) {
     const float from = store == EmaStore::master ? master[i] : widen(w[i]);
-    const EmaStep step = ema_step(alpha, from, widen(v[i]), max_bits_of<W>());
+    const EmaStep step = ema_step(alpha, from, widen(v[i]), kMaxBitsOf<W>);
     bad += step.bad;
     expected_master[i] = step.w;
     if (step.bad != 0 || float_bits(step.w) == float_bits(from)) continue;

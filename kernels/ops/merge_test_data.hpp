@@ -54,14 +54,6 @@ constexpr ElementType type_of() {
 }
 
 template <typename T>
-constexpr std::uint32_t max_bits_of() {
-  if constexpr (std::is_same_v<T, float>)
-    return kInfinity - 1;
-  else
-    return T::kMaxBits;
-}
-
-template <typename T>
 T rounded_to(float x, bool at_random_now, std::uint32_t random) {
   if constexpr (std::is_same_v<T, float>)
     return x;

@@ -10,14 +10,14 @@ namespace {
 using namespace hearsay::cuda;
 using namespace hearsay::kernels;
 
-constexpr int kBlocksEach = 4;
+constexpr int kAxpyBlocks = 4;
 constexpr size_t kMostSums = 4;
 
-// Blocks a multiprocessor: fp64 accumulators of several sums need more than 64 registers.
+// Blocks a multiprocessor: fp64 accumulators and loads in flight want more than 64 registers.
 template <typename Terms>
-constexpr int kResident = Terms::kSums == 4   ? 2
-                          : Terms::kSums == 2 ? 3
-                                              : kBlocksEach;
+constexpr int kResident = Terms::kArrays == 1   ? 4
+                          : Terms::kArrays == 2 ? 3
+                                                : 2;
 
 template <int kArrays>
 struct Arrays {
@@ -139,7 +139,7 @@ cudaError_t run(const Arrays<Terms::kArrays>& arrays, size_t n, void* workspace,
   return finish_large<Terms::kSums>(tree, out, as_stream(stream));
 }
 
-__global__ __launch_bounds__(kBlock, kBlocksEach) void axpy_kernel(float a, const float* x,
+__global__ __launch_bounds__(kBlock, kAxpyBlocks) void axpy_kernel(float a, const float* x,
                                                                    float* y, size_t n,
                                                                    bool is_aligned) {
   for (size_t tile = blockIdx.x; tile * kTileValues < n; tile += gridDim.x) {
@@ -207,7 +207,7 @@ extern "C" int hs_cuda_merge_stats(const float* d_w, const float* d_in, const fl
 extern "C" int hs_cuda_axpy(float a, const float* d_x, float* d_y, size_t n, void* stream) {
   if (n == 0) return 0;
   cudaError_t error = cudaSuccess;
-  const int resident = multiprocessors(error) * kBlocksEach;
+  const int resident = multiprocessors(error) * kAxpyBlocks;
   if (error != cudaSuccess) return error;
   axpy_kernel<<<tile_grid(tiles_of(n), resident), kBlock, 0, as_stream(stream)>>>(
       a, d_x, d_y, n, is_aligned16(d_x) && is_aligned16(d_y));

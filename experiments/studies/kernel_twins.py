@@ -21,7 +21,8 @@ ALPHA, BETA = 0.25, 0.9
 
 
 def flags():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, help="hearsay, with libhearsay_cuda_bench.so beside it")
     parser.add_argument("--sizes", default="1000000,124000000,1000000000")
     parser.add_argument("--only", default="", help="words; twins whose names contain one of them")

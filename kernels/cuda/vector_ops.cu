@@ -15,9 +15,7 @@ constexpr size_t kMostSums = 4;
 
 // Blocks a multiprocessor: fp64 accumulators and loads in flight want more than 64 registers.
 template <typename Terms>
-constexpr int kResident = Terms::kArrays == 1                  ? 4
-                          : Terms::kArrays + Terms::kSums == 3 ? 3
-                                                               : 2;
+constexpr int kResident = Terms::kArrays == 1 ? 4 : 2;
 
 template <int kArrays>
 struct Arrays {

@@ -15,6 +15,20 @@ class BinTable {
 
   void add(std::uint32_t bin, std::size_t lane) { ++counts_[4 * bin + lane % 4]; }
 
+  // Counts of places 4 * bin + lane that a loop which vectorises has worked out (coarse_slots).
+  void add_slots(std::size_t n, const std::uint32_t* slots) {
+    std::uint32_t* const counts = counts_.data();
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+      ++counts[slots[i]];
+      ++counts[slots[i + 1]];
+      ++counts[slots[i + 2]];
+      ++counts[slots[i + 3]];
+    }
+    for (; i < n; ++i) ++counts[slots[i]];
+    note(n);
+  }
+
   // After a batch of `added` values.
   void note(std::size_t added) {
     pending_ += added;

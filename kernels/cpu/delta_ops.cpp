@@ -8,6 +8,7 @@
 #include "kernels/core/check.hpp"
 #include "kernels/cpu/bin_table.hpp"
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/tile_tree.hpp"
 #include "kernels/ops/delta_math.hpp"
 
@@ -110,8 +111,9 @@ DeltaResult delta(const DeltaArrays& a, const DeltaRule& rule, Workers& workers)
                       rule.mu};
         delta_row(row, momentum, !a.error.empty(), rule.is_refreshing, sizes, tile->at,
                   part.max_bits, part.bad);
-        for (std::size_t i = 0; i < n; ++i) part.bins.add(coarse_bin(sizes[i]), i);
-        part.bins.note(n);
+        alignas(64) std::uint32_t slots[kRowValues];
+        coarse_slots(n, sizes, slots);
+        part.bins.add_slots(n, slots);
       });
   DeltaResult result;
   std::uint32_t max_bits = 0;

@@ -49,9 +49,12 @@ struct Part {
 
 void count_row(std::size_t n, const float* x, float last_tau, const ZoomWindow& window,
                Part& part) {
+  alignas(64) std::uint32_t slots[kRowValues];
+  coarse_slots(n, x, slots);
+  part.coarse.add_slots(n, slots);
   part.kept += count_from(n, x, last_tau);
+  if (count_from(n, x, window.begin) == 0) return;
   for (std::size_t i = 0; i < n; ++i) {
-    part.coarse.add(coarse_bin(x[i]), i);
     if (!(x[i] >= window.begin)) continue;  // most, where few are kept
     if (is_inside(window, x[i])) {
       part.zoom.add(zoom_bin(window, x[i]), i);
@@ -59,7 +62,6 @@ void count_row(std::size_t n, const float* x, float last_tau, const ZoomWindow& 
       ++part.above;
     }
   }
-  part.coarse.note(n);
   part.zoom.note(n);
 }
 

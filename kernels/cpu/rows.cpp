@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/clones.hpp"
 #include "kernels/ops/ema_math.hpp"
+#include "kernels/ops/magnitude_bins.hpp"
 
 namespace hearsay::kernels {
 namespace {
@@ -80,6 +81,12 @@ HS_CLONES std::uint32_t store_random(std::size_t n, const float* __restrict x,
                                      const std::uint16_t* __restrict random, Fp16* __restrict w) {
   return store_row(n, x, before, w,
                    [&](std::size_t i) { return at_random(x[i], random[i], Fp16{}); });
+}
+
+HS_CLONES void coarse_slots(std::size_t n, const float* __restrict x,
+                            std::uint32_t* __restrict slots) {
+  for (std::size_t i = 0; i < n; ++i)
+    slots[i] = 4 * coarse_bin(x[i]) + static_cast<std::uint32_t>(i % 4);
 }
 
 // One block an iteration, rounds unrolled, so that blocks lie side by side in lanes. All fill a

@@ -26,4 +26,7 @@ std::uint32_t store_random(std::size_t n, const float* x, const float* before,
 void fill_rounding_bits(std::uint64_t first, std::uint64_t seed, std::uint64_t id,
                         std::uint16_t* random);
 
+// 4 * coarse_bin(x[i]) + i % 4: where a BinTable counts it.
+void coarse_slots(std::size_t n, const float* x, std::uint32_t* slots);
+
 }  // namespace hearsay::kernels

@@ -2,68 +2,53 @@
 #include "kernels/ops/merge_ops.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
+#include <vector>
 
 #include "kernels/core/check.hpp"
+#include "kernels/core/half.hpp"
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/tile_tree.hpp"
+#include "kernels/ops/vector_ops.hpp"
 
 namespace hearsay::kernels {
 namespace {
 
-constexpr std::size_t kTile = 4096;
-constexpr std::size_t kLanes = 16;
-
-double tree_sum(double (&lanes)[kLanes]) {
-  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::size_t l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
-  return lanes[0];
+// Bits, not classes of floats: the loop vectorises.
+[[gnu::always_inline]] inline std::uint32_t bad_count(float x, float y) {
+  return static_cast<std::uint32_t>((float_bits(x) & kInfinity) == kInfinity) +
+         static_cast<std::uint32_t>((float_bits(y) & kInfinity) == kInfinity);
 }
 
-bool is_bad(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) == 0x7f800000u; }
-
-// One tile of at most kTile values. Lane l sums the terms i = l, l + 16, ... in order.
-HS_CLONES void stats_tile(std::size_t n, const float* w, const float* in, const float* base,
-                          const float* mark, MergeStats& out) {
-  double displacement[kLanes] = {}, weights[kLanes] = {}, local[kLanes] = {}, dot[kLanes] = {};
-  std::uint32_t bad[kLanes] = {};
-  const auto term = [&](std::size_t i, std::size_t l) {
+HS_CLONES std::uint32_t stats_row(std::size_t n, const float* w, const float* in, const float* base,
+                                  double* __restrict displacement, double* __restrict weights) {
+  std::uint32_t bad = 0;
+  for (std::size_t i = 0; i < n; ++i) {
     const double d = static_cast<double>(in[i] - base[i]);
     const double wi = static_cast<double>(w[i]);
-    const double moved = static_cast<double>(w[i] - mark[i]);
-    displacement[l] += d * d;
-    weights[l] += wi * wi;
-    local[l] += moved * moved;
-    dot[l] += d * moved;
-    bad[l] += static_cast<std::uint32_t>(is_bad(in[i])) | static_cast<std::uint32_t>(is_bad(w[i]));
-  };
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) term(i + l, l);
+    displacement[i] += d * d;
+    weights[i] += wi * wi;
+    bad += bad_count(w[i], in[i]);
   }
-  for (std::size_t l = 0; i < n; ++i, ++l) term(i, l);
-  out.displacement_sq += tree_sum(displacement);
-  out.weights_sq += tree_sum(weights);
-  out.local_sq += tree_sum(local);
-  out.dot += tree_sum(dot);
-  for (const std::uint32_t b : bad) out.bad += b;
+  return bad;
 }
 
-HS_CLONES double distance_tile(std::size_t n, const float* a, const float* b) {
-  double lanes[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) {
-      const double d = static_cast<double>(a[i + l] - b[i + l]);
-      lanes[l] += d * d;
-    }
+HS_CLONES void mark_row(std::size_t n, const float* w, const float* in, const float* base,
+                        const float* mark, double* __restrict local, double* __restrict dot) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double d = static_cast<double>(in[i] - base[i]);
+    const double moved = static_cast<double>(w[i] - mark[i]);
+    local[i] += moved * moved;
+    dot[i] += d * moved;
   }
-  for (std::size_t l = 0; i < n; ++i, ++l) {
+}
+
+HS_CLONES void distance_row(std::size_t n, const float* a, const float* b,
+                            double* __restrict sums) {
+  for (std::size_t i = 0; i < n; ++i) {
     const double d = static_cast<double>(a[i] - b[i]);
-    lanes[l] += d * d;
+    sums[i] += d * d;
   }
-  return tree_sum(lanes);
 }
 
 HS_CLONES void blend_all(float alpha, std::size_t n, float* __restrict w,
@@ -107,17 +92,36 @@ void copy_with_mark(std::span<float> w, std::span<const float> in, std::span<flo
 }  // namespace
 
 MergeStats merge_stats(std::span<const float> w, std::span<const float> in,
-                       std::span<const float> base, std::span<const float> mark) {
+                       std::span<const float> base, std::span<const float> mark, Workers& workers) {
   HS_CHECK(in.size() == w.size() && (base.empty() || base.size() == w.size()));
   HS_CHECK(mark.empty() || mark.size() == w.size());
   if (base.empty()) base = w;
-  if (mark.empty()) mark = w;  // w - w: local_sq and dot stay 0 for finite weights
+  std::vector<std::uint64_t> bad(workers.count());
+  const auto row = [&](std::size_t at, std::size_t n, TileSums* sums, std::size_t part) {
+    bad[part] +=
+        stats_row(n, w.data() + at, in.data() + at, base.data() + at, sums[0].at, sums[1].at);
+  };
   MergeStats stats;
-  for (std::size_t t = 0; t < w.size(); t += kTile) {
-    stats_tile(std::min(kTile, w.size() - t), w.data() + t, in.data() + t, base.data() + t,
-               mark.data() + t, stats);
+  if (mark.empty()) {
+    const auto sums = sum_rows<2>(w.size(), workers, row);
+    stats = {sums[0], sums[1]};
+  } else {
+    const auto sums = sum_rows<4>(
+        w.size(), workers, [&](std::size_t at, std::size_t n, TileSums* tile, std::size_t part) {
+          row(at, n, tile, part);
+          mark_row(n, w.data() + at, in.data() + at, base.data() + at, mark.data() + at, tile[2].at,
+                   tile[3].at);
+        });
+    stats = {sums[0], sums[1], sums[2], sums[3]};
   }
+  for (const std::uint64_t part : bad) stats.bad += part;
   return stats;
+}
+
+MergeStats merge_stats(std::span<const float> w, std::span<const float> in,
+                       std::span<const float> base, std::span<const float> mark) {
+  OneWorker alone;
+  return merge_stats(w, in, base, mark, alone);
 }
 
 void merge_blend(float alpha, std::span<float> w, std::span<const float> in,
@@ -132,15 +136,18 @@ void merge_blend(float alpha, std::span<float> w, std::span<const float> in,
   blend_base_mark(alpha, w.size(), w.data(), in.data(), base.data(), mark.data());
 }
 
-double squared_distance(std::span<const float> a, std::span<const float> b) {
-  static constexpr float kZeros[kTile] = {};
+double squared_distance(std::span<const float> a, std::span<const float> b, Workers& workers) {
   HS_CHECK(b.empty() || b.size() == a.size());
-  double sum = 0.0;
-  for (std::size_t t = 0; t < a.size(); t += kTile) {
-    sum += distance_tile(std::min(kTile, a.size() - t), a.data() + t,
-                         b.empty() ? kZeros : b.data() + t);
-  }
-  return sum;
+  if (b.empty()) return squared_norm(a, workers);
+  return sum_rows<1>(a.size(), workers,
+                     [&](std::size_t at, std::size_t n, TileSums* sums, std::size_t) {
+                       distance_row(n, a.data() + at, b.data() + at, sums->at);
+                     })[0];
+}
+
+double squared_distance(std::span<const float> a, std::span<const float> b) {
+  OneWorker alone;
+  return squared_distance(a, b, alone);
 }
 
 void accumulate(std::span<float> acc, std::span<const float> x) {

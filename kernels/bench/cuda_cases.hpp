@@ -7,6 +7,8 @@
 namespace hearsay::kernels {
 
 std::vector<CudaCaseMaker> cuda_merge_cases();
+std::vector<CudaCaseMaker> cuda_select_cases();
+std::vector<CudaCaseMaker> cuda_sparse_cases();
 
 std::vector<CudaCaseMaker> cuda_cases();
 

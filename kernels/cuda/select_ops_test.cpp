@@ -46,7 +46,7 @@ struct Result {
 };
 
 struct Question {
-  std::vector<float> w, published;
+  std::vector<float> w = {}, published = {};
   PublishKind kind = PublishKind::kDelta;
   bool is_cleared = false;
   std::size_t k = 0;  // of the largest; with tau the capacity

@@ -5,25 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "kernels/bench/cpu_cases.hpp"
+#include "kernels/bench/random_inputs.hpp"
 #include "kernels/core/buffer.hpp"
-#include "kernels/core/rng.hpp"
 
 namespace hearsay::kernels {
 namespace {
-
-void fill(std::span<float> values, const char* purpose) {
-  constexpr std::size_t kPeriod = 1 << 22;  // drawing more takes longer than the bench
-  Rng rng = Rng::stream(11, purpose);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = i < kPeriod
-                    ? static_cast<float>(rng.normal()) * (rng.below(1000) == 0 ? 20.0f : 1.0f)
-                    : -values[i - kPeriod + i % 7];
-  }
-}
 
 struct Data {
   Data(std::size_t n, std::size_t room, bool is_published)
@@ -33,8 +24,8 @@ struct Data {
         index(room),
         value(room),
         tile_begin((n + kSelectWireTile - 1) / kSelectWireTile + 1) {
-    fill(w.span(), "w");
-    fill(start.span(), "published");
+    fill_random(w.span(), 11, "w");
+    fill_random(start.span(), 11, "published");
     reset();
   }
   void reset() { std::copy_n(start.data(), start.size(), published.data()); }

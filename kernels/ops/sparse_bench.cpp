@@ -7,9 +7,8 @@
 #include <memory>
 
 #include "kernels/bench/cpu_cases.hpp"
+#include "kernels/bench/random_inputs.hpp"
 #include "kernels/core/buffer.hpp"
-#include "kernels/core/rng.hpp"
-#include "kernels/ops/select_math.hpp"
 
 namespace hearsay::kernels {
 namespace {
@@ -17,49 +16,8 @@ namespace {
 constexpr float kAlpha = 0.25f;
 constexpr std::size_t kLists = 8;
 
-void fill(std::span<float> values, std::uint64_t seed) {
-  constexpr std::size_t kPeriod = 1 << 22;  // drawing more takes longer than the bench
-  Rng rng = Rng::stream(seed, "sparse bench");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = i < kPeriod
-                    ? static_cast<float>(rng.normal()) * (rng.below(1000) == 0 ? 20.0f : 1.0f)
-                    : -values[i - kPeriod + i % 7];
-  }
-}
-
-struct Record {
-  std::vector<std::uint32_t> id;
-  std::vector<float> value;
-  std::vector<std::uint64_t> tile_begin;
-};
-
-// Every id below n with probability 1 / one_in, `block` values each.
-Record random_record(std::size_t n, std::uint32_t one_in, std::size_t block, std::uint64_t seed) {
-  Record record;
-  Rng rng = Rng::stream(seed, "sparse bench ids");
-  for (std::size_t i = rng.below(2 * one_in - 1); i < n; i += 1 + rng.below(2 * one_in - 1)) {
-    record.id.push_back(static_cast<std::uint32_t>(i));
-  }
-  record.value.resize(record.id.size() * block);
-  fill(record.value, seed);
-  record.tile_begin.resize((n + kSelectWireTile - 1) / kSelectWireTile + 1);
-  for (const std::uint32_t i : record.id) ++record.tile_begin[i / kSelectWireTile + 1];
-  for (std::size_t t = 1; t < record.tile_begin.size(); ++t) {
-    record.tile_begin[t] += record.tile_begin[t - 1];
-  }
-  return record;
-}
-
-double lines_touched(const std::vector<Record>& records, std::size_t n, std::size_t per_line) {
-  std::vector<bool> is_touched(n / per_line + 1);
-  for (const Record& record : records) {
-    for (const std::uint32_t i : record.id) is_touched[i / per_line] = true;
-  }
-  return static_cast<double>(std::count(is_touched.begin(), is_touched.end(), true));
-}
-
 struct Data {
-  std::vector<Record> records;
+  std::vector<RandomRecord> records;
   Buffer<float> start, w;
   void reset() { std::copy_n(start.data(), start.size(), w.data()); }
 };
@@ -67,7 +25,7 @@ struct Data {
 std::shared_ptr<Data> make_data(std::size_t n, std::uint32_t one_in, std::size_t block,
                                 std::size_t count) {
   auto data = std::make_shared<Data>(Data{{}, Buffer<float>(n), Buffer<float>(n)});
-  fill(data->start.span(), 1);
+  fill_random(data->start.span(), 1, "w");
   for (std::size_t s = 0; s < count; ++s) {
     data->records.push_back(random_record(n / block, one_in, block, 2 + s));
   }
@@ -91,14 +49,15 @@ KernelCase update_case(std::size_t n, Workers& workers, std::uint32_t one_in, st
                        std::size_t count) {
   auto data = make_data(n, one_in, block, count);
   KernelCase update;
-  for (const Record& record : data->records) {  // a line is 64 B
+  const std::size_t ids_a_line = std::max<std::size_t>(1, 16 / block);  // of 64 B
+  const double lines_an_id = block == 32 ? 2.0 : 1.0;
+  for (const RandomRecord& record : data->records) {
     update.bytes += 4.0 * static_cast<double>(record.id.size() + record.value.size()) +
-                    128.0 * lines_touched({record}, n, std::max<std::size_t>(1, 16 / block)) *
-                        (block == 32 ? 2.0 : 1.0);
+                    128.0 * lines_an_id * lines_touched({&record, 1}, n, ids_a_line);
   }
   update.reset = [=] { data->reset(); };
   update.run = [=, &workers] {
-    for (const Record& record : data->records) {
+    for (const RandomRecord& record : data->records) {
       if (block == 1) {
         sparse_ema(workers, data->w.span(), record.id, record.value, SparseKind::kAbsolute, kAlpha);
       } else {
@@ -109,7 +68,7 @@ KernelCase update_case(std::size_t n, Workers& workers, std::uint32_t one_in, st
   };
   update.wrong = [=] {
     auto expected = copy_of(data->start);
-    for (const Record& record : data->records) {
+    for (const RandomRecord& record : data->records) {
       for (std::size_t e = 0; e < record.value.size(); ++e) {
         float& w = expected[record.id[e / block] * block + e % block];
         const float u = kAlpha * (record.value[e] - w);
@@ -125,7 +84,7 @@ KernelCase merge_case(std::size_t n, Workers& workers) {
   auto data = make_data(n, 20, 1, kLists);
   auto lists = std::make_shared<std::vector<SparseList>>();
   KernelCase merge;
-  for (const Record& record : data->records) {
+  for (const RandomRecord& record : data->records) {
     lists->push_back({record.id, record.value, record.tile_begin, 0.125f});
     merge.bytes += 8.0 * static_cast<double>(record.id.size());
   }
@@ -136,7 +95,7 @@ KernelCase merge_case(std::size_t n, Workers& workers) {
   };
   merge.wrong = [=] {
     std::vector<float> sum(n, -0.0f);  // -0 + x is x
-    for (const Record& record : data->records) {
+    for (const RandomRecord& record : data->records) {
       for (std::size_t e = 0; e < record.id.size(); ++e)
         sum[record.id[e]] += 0.125f * record.value[e];
     }

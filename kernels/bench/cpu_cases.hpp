@@ -9,6 +9,8 @@ namespace hearsay::kernels {
 std::vector<CpuCaseMaker> cpu_merge_cases();
 std::vector<CpuCaseMaker> cpu_ema_cases();
 std::vector<CpuCaseMaker> cpu_delta_cases();
+std::vector<CpuCaseMaker> cpu_select_cases();
+std::vector<CpuCaseMaker> cpu_sparse_cases();
 
 std::vector<CpuCaseMaker> cpu_cases();
 

@@ -9,6 +9,8 @@ namespace hearsay::kernels {
 std::vector<CudaCaseMaker> cuda_merge_cases();
 std::vector<CudaCaseMaker> cuda_ema_cases();
 std::vector<CudaCaseMaker> cuda_delta_cases();
+std::vector<CudaCaseMaker> cuda_select_cases();
+std::vector<CudaCaseMaker> cuda_sparse_cases();
 
 std::vector<CudaCaseMaker> cuda_cases();
 

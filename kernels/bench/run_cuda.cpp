@@ -93,7 +93,7 @@ KernelCase copy_case(std::size_t n, void* stream) {
 
 std::vector<CudaCaseMaker> cuda_cases() {
   std::vector<CudaCaseMaker> all{{"copy", copy_case}};
-  for (const auto family : {cuda_merge_cases, cuda_ema_cases, cuda_delta_cases}) {
+  for (const auto family : {cuda_merge_cases, cuda_ema_cases, cuda_delta_cases, cuda_select_cases, cuda_sparse_cases}) {
     for (CudaCaseMaker& each : family()) all.push_back(std::move(each));
   }
   return all;

@@ -180,6 +180,6 @@ TEST_CASE("damaged records are refused, or are the record of what they decode to
     REQUIRE(again.size() <= bytes.size());
     REQUIRE(std::equal(again.begin(), again.end(), bytes.begin()));
   }
-  CHECK(accepted > 1000);
+  CHECK(accepted > 500);
   CHECK(refused > 10'000);
 }

@@ -7,6 +7,10 @@
 namespace hearsay::kernels {
 
 std::vector<CpuCaseMaker> cpu_merge_cases();
+std::vector<CpuCaseMaker> cpu_quantise_cases();
+std::vector<CpuCaseMaker> cpu_index_cases();
+std::vector<CpuCaseMaker> cpu_sketch_cases();
+std::vector<CpuCaseMaker> cpu_gram_cases();
 
 std::vector<CpuCaseMaker> cpu_cases();
 

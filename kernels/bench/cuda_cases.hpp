@@ -7,6 +7,10 @@
 namespace hearsay::kernels {
 
 std::vector<CudaCaseMaker> cuda_merge_cases();
+std::vector<CudaCaseMaker> cuda_quantise_cases();
+std::vector<CudaCaseMaker> cuda_index_cases();
+std::vector<CudaCaseMaker> cuda_sketch_cases();
+std::vector<CudaCaseMaker> cuda_gram_cases();
 
 std::vector<CudaCaseMaker> cuda_cases();
 

@@ -21,7 +21,7 @@ GramSums with_row_products(GramSums row) {
 }
 
 GramPair row_sums(std::size_t n, std::size_t i, const double* k, const double* l) {
-  GramSums all;
+  GramSums all{};
   for (std::size_t j = 0; j < n; ++j) {
     all.kl += k[j] * l[j];
     all.kk += k[j] * k[j];
@@ -75,7 +75,7 @@ void centre_gram(std::size_t n, std::span<double> k) {
 
 Similarity cka(std::size_t n, std::span<const double> k, std::span<const double> l, bool debiased) {
   HS_CHECK(n >= (debiased ? 4u : 2u) && k.size() == n * n && l.size() == n * n);
-  GramPair sums;
+  GramPair sums{};
   for (std::size_t i = 0; i < n; ++i) {
     const GramPair row = row_sums(n, i, k.data() + i * n, l.data() + i * n);
     add_sums(sums.all, row.all);

@@ -15,7 +15,6 @@ using namespace hearsay::kernels;
 
 constexpr int kThreads = 256;
 constexpr uint32_t kCtaBuckets = 4 * kThreads;
-constexpr int kAbreast = 8;  // tiles whose loads are in flight
 
 struct SketchArgs {
   const float* x;
@@ -70,7 +69,8 @@ struct Owned {
 };
 
 template <int kRows, bool kVector>
-__global__ void __launch_bounds__(kThreads) sketch_chains(SketchArgs a) {
+__global__ void __launch_bounds__(kThreads, 4) sketch_chains(SketchArgs a) {
+  constexpr int kAbreast = kRows <= 2 ? 8 : 4;  // tiles whose loads are in flight
   const uint32_t chain = blockIdx.y, quad = blockIdx.x * kThreads + threadIdx.x;
   const uint32_t eights = a.buckets / 8;
   const size_t tiles = (a.n + a.buckets - 1) / a.buckets;

@@ -18,7 +18,8 @@ using namespace hearsay::kernels;
 constexpr uint32_t kSrhtBlock = 4096;
 constexpr int kThreads = 256;
 
-__device__ uint32_t padded(uint32_t i) { return i + i / 32; }
+// Where value i lies in shared memory: all three patterns below then meet 32 different banks.
+__device__ uint32_t placed(uint32_t i) { return i ^ ((i >> 5) & 3) ^ (((i >> 6) & 7) << 2); }
 
 // Butterflies over the four bits of the register number, lowest first.
 __device__ void four_stages(float (&v)[16]) {
@@ -49,25 +50,23 @@ __device__ void load_block(const float* x, size_t begin, size_t n, bool is_vecto
   }
 }
 
-// Signs of a thread's 16 values on the way in and 16 sums on the way out, for 32 visits.
-struct Signs {
-  uint32_t in[16], out[16];
-
-  __device__ void draw(uint64_t seed, uint32_t chain, uint32_t run) {
+// Signs of a thread's 16 values on the way in and 16 sums on the way out, for 32 visits; every
+// 256th word from the thread's number on. Only the thread that wrote them reads them.
+__device__ void draw_signs(uint64_t seed, uint32_t chain, uint32_t run, uint32_t* in,
+                           uint32_t* out) {
+#pragma unroll 1
+  for (int g = 0; g < 4; ++g) {
+    const PhiloxBlock left = sketch_words(seed, g * 256 + threadIdx.x, chain, run,
+                                          static_cast<uint32_t>(SketchUse::srht_in));
+    const PhiloxBlock right = sketch_words(seed, threadIdx.x * 4 + g, chain, run,
+                                           static_cast<uint32_t>(SketchUse::srht_out));
 #pragma unroll
-    for (int g = 0; g < 4; ++g) {
-      const PhiloxBlock left = sketch_words(seed, g * 256 + threadIdx.x, chain, run,
-                                            static_cast<uint32_t>(SketchUse::srht_in));
-      const PhiloxBlock right = sketch_words(seed, threadIdx.x * 4 + g, chain, run,
-                                             static_cast<uint32_t>(SketchUse::srht_out));
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        in[4 * g + c] = left.word[c];
-        out[4 * g + c] = right.word[c];
-      }
+    for (int c = 0; c < 4; ++c) {
+      in[(4 * g + c) * kThreads] = left.word[c];
+      out[(4 * g + c) * kThreads] = right.word[c];
     }
   }
-};
+}
 
 __device__ float with_sign(float v, uint32_t word, uint32_t visit) {
   return __uint_as_float(__float_as_uint(v) ^ sign_at(word, visit));
@@ -80,38 +79,39 @@ __device__ void transform(float (&v)[16], float* shared) {
   four_stages(v);
   __syncthreads();
 #pragma unroll
-  for (int j = 0; j < 16; ++j) shared[padded((j & 3) | t << 2 | (j >> 2) << 10)] = v[j];
+  for (int j = 0; j < 16; ++j) shared[placed((j & 3) | t << 2 | (j >> 2) << 10)] = v[j];
   __syncthreads();
 #pragma unroll
-  for (int j = 0; j < 16; ++j) v[j] = shared[padded((t & 3) | j << 2 | (t >> 2) << 6)];
+  for (int j = 0; j < 16; ++j) v[j] = shared[placed((t & 3) | j << 2 | (t >> 2) << 6)];
   four_stages(v);
   // Each thread writes where it read.
 #pragma unroll
-  for (int j = 0; j < 16; ++j) shared[padded((t & 3) | j << 2 | (t >> 2) << 6)] = v[j];
+  for (int j = 0; j < 16; ++j) shared[placed((t & 3) | j << 2 | (t >> 2) << 6)] = v[j];
   __syncthreads();
 #pragma unroll
-  for (int j = 0; j < 16; ++j) v[j] = shared[padded((t & 63) | j << 6 | (t >> 6) << 10)];
+  for (int j = 0; j < 16; ++j) v[j] = shared[placed((t & 63) | j << 6 | (t >> 6) << 10)];
   four_stages(v);
 }
 
 __global__ void __launch_bounds__(kThreads, 2)
     srht_chains(const float* x, size_t n, uint64_t seed, bool is_vector, float* parts) {
-  __shared__ float shared[kSrhtBlock + kSrhtBlock / 32];
+  __shared__ float shared[kSrhtBlock];
+  __shared__ uint32_t in_signs[kSrhtBlock], out_signs[kSrhtBlock];
   const uint32_t chain = blockIdx.x, t = threadIdx.x;
   constexpr size_t kStride = size_t{kSketchChains} * kSrhtBlock;
   float sum[16] = {}, next[16];
-  Signs signs;
+  uint32_t *const in = in_signs + t, *const out = out_signs + t;
   size_t begin = static_cast<size_t>(chain) * kSrhtBlock;
   load_block(x, begin, n, is_vector, next);
   for (uint32_t visit = 0; begin < n; ++visit, begin += kStride) {
-    if (visit % kSketchRun == 0) signs.draw(seed, chain, visit / kSketchRun);
+    if (visit % kSketchRun == 0) draw_signs(seed, chain, visit / kSketchRun, in, out);
     float v[16];
 #pragma unroll
-    for (int j = 0; j < 16; ++j) v[j] = with_sign(next[j], signs.in[j], visit);
+    for (int j = 0; j < 16; ++j) v[j] = with_sign(next[j], in[j * kThreads], visit);
     if (begin + kStride < n) load_block(x, begin + kStride, n, is_vector, next);
     transform(v, shared);
 #pragma unroll
-    for (int j = 0; j < 16; ++j) sum[j] += with_sign(v[j], signs.out[j], visit);
+    for (int j = 0; j < 16; ++j) sum[j] += with_sign(v[j], out[j * kThreads], visit);
   }
 #pragma unroll
   for (int j = 0; j < 16; ++j)

@@ -9,10 +9,11 @@
 namespace hearsay::kernels {
 
 // Of row i, or of all rows.
+// (Without initialisers, so that arrays of them can lie in a GPU's shared memory.)
 struct GramSums {
-  double kl = 0.0, kk = 0.0, ll = 0.0;                 // sum of products of entries
-  double k = 0.0, l = 0.0;                             // sums of entries
-  double rows_kl = 0.0, rows_kk = 0.0, rows_ll = 0.0;  // products of row sums
+  double kl, kk, ll;                 // sums of products of entries
+  double k, l;                       // sums of entries
+  double rows_kl, rows_kk, rows_ll;  // products of row sums
 };
 // The same twice: all entries, and those off the diagonal.
 struct GramPair {

@@ -104,8 +104,8 @@ std::vector<CudaCaseMaker> cuda_cases() {
 
 extern "C" int hs_cuda_bench(int device, const char* const* only, size_t only_count,
                              const size_t* sizes, size_t size_count,
-                             void (*row)(void* user, const HsCudaBenchRow*), void* user,
-                             char* error, size_t error_bytes) {
+                             void (*row)(void* user, const HsCudaBenchRow*), void* user, char* error,
+                             size_t error_bytes) {
   using namespace hearsay::kernels;
   try {
     must(cudaSetDevice(device), "device");
@@ -119,8 +119,8 @@ extern "C" int hs_cuda_bench(int device, const char* const* only, size_t only_co
         if (!is_copy && !wanted(maker.op)) continue;
         const KernelRow m = measure(maker, sizes[s], stream);
         if (is_copy) copy_rate = m.bytes_per_s();
-        const HsCudaBenchRow out{maker.op.c_str(), m.n,       m.bytes, m.p50_s,
-                                 m.p99_s,          copy_rate, m.wrong};
+        const HsCudaBenchRow out{maker.op.c_str(), m.n,     m.bytes, m.p50_s, m.p99_s,
+                                 copy_rate,        m.wrong};
         row(user, &out);
       }
     }

@@ -9,11 +9,8 @@
 
 #include "kernels/core/check.hpp"
 #include "kernels/cpu/clones.hpp"
+#include "kernels/cpu/philox_lanes.hpp"
 #include "kernels/ops/quantise_math.hpp"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace hearsay::kernels {
 namespace {
@@ -62,66 +59,6 @@ std::uint32_t most_bits_by_value(std::size_t n, const float* x) {
 }
 
 #if defined(__x86_64__)
-#define HS_AVX2 __attribute__((target("avx2")))
-#define HS_AVX2_INLINE __attribute__((target("avx2"), always_inline)) inline
-
-struct PhiloxKeys {
-  std::uint64_t key0[10], key1[10];
-};
-
-PhiloxKeys round_keys(std::uint64_t seed) {
-  PhiloxKeys keys;
-  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {
-    keys.key0[round] = key0;
-    keys.key1[round] = key1;
-  }
-  return keys;
-}
-
-struct Counters {
-  __m256i a, b, c, d;  // the low half of each 64-bit lane counts
-};
-
-HS_AVX2_INLINE void philox_round(Counters& s, __m256i key0, __m256i key1) {
-  const __m256i p0 = _mm256_mul_epu32(s.a, _mm256_set1_epi64x(0xD2511F53));
-  const __m256i p1 = _mm256_mul_epu32(s.c, _mm256_set1_epi64x(0xCD9E8D57));
-  s.a = _mm256_xor_si256(_mm256_srli_epi64(p1, 32), _mm256_xor_si256(s.b, key0));
-  s.c = _mm256_xor_si256(_mm256_srli_epi64(p0, 32), _mm256_xor_si256(s.d, key1));
-  s.b = p1;
-  s.d = p0;
-}
-
-// Offsets of 16 values from four counters in the order 0, 2, 1, 3.
-HS_AVX2_INLINE void offsets_of(const Counters& s, __m256i* out) {
-  const __m256i ab = _mm256_blend_epi32(s.a, _mm256_slli_epi64(s.b, 32), 0xAA);
-  const __m256i cd = _mm256_blend_epi32(s.c, _mm256_slli_epi64(s.d, 32), 0xAA);
-  out[0] = _mm256_srli_epi32(_mm256_unpacklo_epi64(ab, cd), 17);
-  out[1] = _mm256_srli_epi32(_mm256_unpackhi_epi64(ab, cd), 17);
-}
-
-// Offsets of 32 values, the first of which has the counter `quad`.
-HS_AVX2_INLINE void random_offsets(std::uint64_t quad, std::uint64_t stream, const PhiloxKeys& keys,
-                                   __m256i* out) {
-  const __m256i base = _mm256_set1_epi64x(static_cast<long long>(quad));
-  Counters lower, upper;
-  lower.a = _mm256_add_epi64(base, _mm256_setr_epi64x(0, 2, 1, 3));
-  upper.a = _mm256_add_epi64(base, _mm256_setr_epi64x(4, 6, 5, 7));
-  lower.b = _mm256_srli_epi64(lower.a, 32);
-  upper.b = _mm256_srli_epi64(upper.a, 32);
-  lower.c = upper.c = _mm256_set1_epi64x(static_cast<long long>(stream));
-  lower.d = upper.d = _mm256_srli_epi64(lower.c, 32);
-#pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
-    const __m256i key0 = _mm256_set1_epi64x(static_cast<long long>(keys.key0[round]));
-    const __m256i key1 = _mm256_set1_epi64x(static_cast<long long>(keys.key1[round]));
-    philox_round(lower, key0, key1);
-    philox_round(upper, key0, key1);
-  }
-  offsets_of(lower, out);
-  offsets_of(upper, out + 2);
-}
-
 // Bits of the largest magnitude of a whole block; infinity or more when a value is not finite.
 HS_AVX2_INLINE std::uint32_t most_bits_avx2(std::size_t block, const float* x) {
   const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
@@ -163,7 +100,10 @@ HS_AVX2_INLINE void block_avx2(const QuantiseSpec& spec, const PhiloxKeys& keys,
   __m256i offset[4], level[4];
   for (__m256i& each : offset) each = _mm256_set1_epi32(static_cast<int>(kQuantiseHalf));
   for (std::size_t i = 0; i < spec.block; i += 32) {
-    if (spec.stochastic) random_offsets((index + i) / 4, spec.stream, keys, offset);
+    if (spec.stochastic) {
+      philox_32_words((index + i) / 4, spec.stream, keys, offset);
+      for (__m256i& each : offset) each = _mm256_srli_epi32(each, 17);
+    }
     for (std::size_t g = 0; g < 4; ++g) {
       const __m256 value = _mm256_loadu_ps(x + i + 8 * g);
       const __m256 sum = _mm256_add_ps(_mm256_mul_ps(value, multiplier), shift);
@@ -220,7 +160,7 @@ std::uint64_t all_by_value(const Blocks& blocks) {
 template <bool kResidual>
 HS_AVX2 std::uint64_t all_avx2(const Blocks& blocks) {
   const QuantiseSpec spec = blocks.spec;
-  const PhiloxKeys keys = round_keys(spec.seed);
+  const PhiloxKeys keys = philox_keys(spec.seed);
   const std::size_t whole = blocks.x.size() / spec.block;
   const float levels = levels_of(spec);
   std::uint64_t bad = 0;

@@ -5,7 +5,6 @@
 #include "kernels/ops/sketch_ops.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/core/check.hpp"
 #include "kernels/cpu/chains.hpp"
@@ -65,15 +64,6 @@ void add_tiles(std::size_t eights, const Tile* tiles, const std::uint32_t* signs
   }
 }
 
-void draw_signs(const SketchPlan& plan, std::uint32_t chain, std::uint32_t run, std::uint32_t row,
-                std::uint32_t* signs) {
-  for (std::uint32_t quad = 0; quad < plan.buckets / 4; ++quad) {
-    const PhiloxBlock block =
-        sketch_words(plan.seed, quad, chain, run, static_cast<std::uint32_t>(SketchUse::row) + row);
-    std::memcpy(signs + 4 * quad, block.word, sizeof(block.word));
-  }
-}
-
 class Chain {
  public:
   Chain(const SketchPlan& plan, std::span<const float> x, std::uint32_t chain)
@@ -103,7 +93,8 @@ class Chain {
  private:
   void begin_run(std::uint32_t run) {
     for (std::uint32_t row = 0; row < plan_.rows; ++row)
-      draw_signs(plan_, chain_, run, row, signs_.data() + std::size_t{row} * plan_.buckets);
+      draw_words(plan_.seed, chain_, run, static_cast<std::uint32_t>(SketchUse::row) + row,
+                 plan_.buckets, signs_.data() + std::size_t{row} * plan_.buckets);
   }
 
   Tile tile_at(std::uint32_t visit) {

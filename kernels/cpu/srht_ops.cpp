@@ -3,7 +3,6 @@
 // time, which is the order that suits registers of a GPU; a block of 16 KiB stays in L1.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "kernels/core/check.hpp"
@@ -59,14 +58,8 @@ std::size_t owner_order(std::size_t i) {
 void draw_signs(std::uint64_t seed, std::uint32_t chain, std::uint32_t run, std::uint32_t* in,
                 std::uint32_t* out) {
   std::uint32_t owned[kSrhtBlock];
-  for (std::uint32_t quad = 0; quad < kSrhtBlock / 4; ++quad) {
-    const PhiloxBlock left =
-        sketch_words(seed, quad, chain, run, static_cast<std::uint32_t>(SketchUse::srht_in));
-    const PhiloxBlock right =
-        sketch_words(seed, quad, chain, run, static_cast<std::uint32_t>(SketchUse::srht_out));
-    std::memcpy(in + 4 * quad, left.word, sizeof(left.word));
-    std::memcpy(owned + 4 * quad, right.word, sizeof(right.word));
-  }
+  draw_words(seed, chain, run, static_cast<std::uint32_t>(SketchUse::srht_in), kSrhtBlock, in);
+  draw_words(seed, chain, run, static_cast<std::uint32_t>(SketchUse::srht_out), kSrhtBlock, owned);
   for (std::size_t i = 0; i < kSrhtBlock; ++i) out[i] = owned[owner_order(i)];
 }
 

@@ -86,7 +86,7 @@ KernelCase srht_case(std::size_t n, Workers& workers) {
     double norm = 0.0;
     for (const float v : *x) norm += static_cast<double>(v) * static_cast<double>(v);
     for (const std::size_t j : {std::size_t{0}, std::size_t{511}}) {
-      const double expected = coordinate_of(*x, kept[j]) / std::sqrt(double{kKept});
+      const double expected = coordinate_of(*x, kept[j]) / std::sqrt(static_cast<double>(kKept));
       wrong += !(std::fabs(static_cast<double>((*y)[j]) - expected) <= 1e-6 * std::sqrt(norm));
     }
     return wrong;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of ascending positions in a wire tile, as a peer may send them. The first two bytes say how
-// many positions the tile has.
+// Records of ascending positions in a wire tile, as a peer may send them. The first two bytes say
+// how many positions the tile has.
 #include <algorithm>
 #include <vector>
 

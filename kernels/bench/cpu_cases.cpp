@@ -31,7 +31,9 @@ KernelCase copy_case(std::size_t n, Workers& workers) {
 
 std::vector<CpuCaseMaker> cpu_cases() {
   std::vector<CpuCaseMaker> all{{"copy", copy_case}};
-  for (const auto family : {cpu_merge_cases, cpu_ema_cases, cpu_delta_cases, cpu_select_cases, cpu_sparse_cases}) {
+  for (const auto family :
+       {cpu_merge_cases, cpu_ema_cases, cpu_delta_cases, cpu_select_cases, cpu_sparse_cases,
+        cpu_quantise_cases, cpu_index_cases, cpu_sketch_cases, cpu_gram_cases}) {
     for (CpuCaseMaker& each : family()) all.push_back(std::move(each));
   }
   return all;

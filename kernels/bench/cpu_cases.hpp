@@ -11,6 +11,10 @@ std::vector<CpuCaseMaker> cpu_ema_cases();
 std::vector<CpuCaseMaker> cpu_delta_cases();
 std::vector<CpuCaseMaker> cpu_select_cases();
 std::vector<CpuCaseMaker> cpu_sparse_cases();
+std::vector<CpuCaseMaker> cpu_quantise_cases();
+std::vector<CpuCaseMaker> cpu_index_cases();
+std::vector<CpuCaseMaker> cpu_sketch_cases();
+std::vector<CpuCaseMaker> cpu_gram_cases();
 
 std::vector<CpuCaseMaker> cpu_cases();
 

@@ -11,6 +11,10 @@ std::vector<CudaCaseMaker> cuda_ema_cases();
 std::vector<CudaCaseMaker> cuda_delta_cases();
 std::vector<CudaCaseMaker> cuda_select_cases();
 std::vector<CudaCaseMaker> cuda_sparse_cases();
+std::vector<CudaCaseMaker> cuda_quantise_cases();
+std::vector<CudaCaseMaker> cuda_index_cases();
+std::vector<CudaCaseMaker> cuda_sketch_cases();
+std::vector<CudaCaseMaker> cuda_gram_cases();
 
 std::vector<CudaCaseMaker> cuda_cases();
 

@@ -41,9 +41,9 @@ KernelRow measure(const KernelBenchPlan& plan, const std::string& op, std::size_
 }  // namespace
 
 bool is_wanted(const KernelBenchPlan& plan, const std::string& op) {
-  return plan.only.empty() || std::any_of(plan.only.begin(), plan.only.end(), [&](const auto& part) {
-           return op.find(part) != std::string::npos;
-         });
+  return plan.only.empty() ||
+         std::any_of(plan.only.begin(), plan.only.end(),
+                     [&](const auto& part) { return op.find(part) != std::string::npos; });
 }
 
 void run_cpu_cases(const KernelBenchPlan& plan, const std::function<void(const KernelRow&)>& row) {

@@ -93,7 +93,9 @@ KernelCase copy_case(std::size_t n, void* stream) {
 
 std::vector<CudaCaseMaker> cuda_cases() {
   std::vector<CudaCaseMaker> all{{"copy", copy_case}};
-  for (const auto family : {cuda_merge_cases, cuda_ema_cases, cuda_delta_cases, cuda_select_cases, cuda_sparse_cases}) {
+  for (const auto family :
+       {cuda_merge_cases, cuda_ema_cases, cuda_delta_cases, cuda_select_cases, cuda_sparse_cases,
+        cuda_quantise_cases, cuda_index_cases, cuda_sketch_cases, cuda_gram_cases}) {
     for (CudaCaseMaker& each : family()) all.push_back(std::move(each));
   }
   return all;
@@ -103,8 +105,8 @@ std::vector<CudaCaseMaker> cuda_cases() {
 
 extern "C" int hs_cuda_bench(int device, const char* const* only, size_t only_count,
                              const size_t* sizes, size_t size_count,
-                             void (*row)(void* user, const HsCudaBenchRow*), void* user, char* error,
-                             size_t error_bytes) {
+                             void (*row)(void* user, const HsCudaBenchRow*), void* user,
+                             char* error, size_t error_bytes) {
   using namespace hearsay::kernels;
   try {
     must(cudaSetDevice(device), "device");
@@ -118,8 +120,8 @@ extern "C" int hs_cuda_bench(int device, const char* const* only, size_t only_co
         if (!is_copy && !wanted(maker.op)) continue;
         const KernelRow m = measure(maker, sizes[s], stream);
         if (is_copy) copy_rate = m.bytes_per_s();
-        const HsCudaBenchRow out{maker.op.c_str(), m.n,     m.bytes, m.p50_s, m.p99_s,
-                                 copy_rate,        m.wrong};
+        const HsCudaBenchRow out{maker.op.c_str(), m.n,       m.bytes, m.p50_s,
+                                 m.p99_s,          copy_rate, m.wrong};
         row(user, &out);
       }
     }

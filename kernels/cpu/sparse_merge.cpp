@@ -3,39 +3,46 @@
 // once, and each line of weights is read and written once however many lists touch it.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <vector>
 
 #include "kernels/core/check.hpp"
+#include "kernels/cpu/clones.hpp"
 #include "kernels/cpu/sparse_sums.hpp"
 #include "kernels/ops/select_math.hpp"
 
 namespace hearsay::kernels {
 namespace {
 
-constexpr std::size_t kWordBits = 64;
+constexpr std::size_t kDense = 256;  // entries of a tile from which all its weights are walked
 
 struct Tile {
-  float sum[kSparseTile];
-  float weight[kSparseTile];
-  std::uint64_t present[kSparseTile / kWordBits];
+  float sum[kSparseTile];     // -0 where nothing is present: -0 + x is x
+  float weight[kSparseTile];  // likewise
+  std::uint8_t present[kSparseTile];
+  void clear() {
+    std::fill(std::begin(sum), std::end(sum), -0.0f);
+    std::fill(std::begin(weight), std::end(weight), -0.0f);
+    std::fill(std::begin(present), std::end(present), std::uint8_t{0});
+  }
 };
 
 // Adds the entries below `end` from `at` on; returns the first that is not.
 std::uint64_t add_list(const SparseList& list, std::uint64_t at, std::uint64_t stop,
                        std::size_t begin, std::size_t end, Tile& tile, SparseSums& sums) {
-  for (; at < stop && list.index[at] < end; ++at) {
-    const std::size_t i = list.index[at] - begin;
-    const float x = list.weight * list.value[at];
+  const std::uint32_t* const index = list.index.data();
+  const float* const value = list.value.data();
+  const float weight = list.weight;
+  for (; at < stop && index[at] < end; ++at) {
+    const std::size_t i = index[at] - begin;
+    const float x = weight * value[at];
     if (!is_finite_value(x)) {
-      sums.skip_bad();
+      sums.add_bad(1);
       continue;
     }
-    std::uint64_t& word = tile.present[i / kWordBits];
-    const std::uint64_t bit = std::uint64_t{1} << (i % kWordBits);
-    const bool is_first = (word & bit) == 0;
-    tile.sum[i] = is_first ? x : tile.sum[i] + x;
-    tile.weight[i] = is_first ? list.weight : tile.weight[i] + list.weight;
-    word |= bit;
+    tile.sum[i] += x;
+    tile.weight[i] += weight;
+    tile.present[i] = 1;
   }
   return at;
 }
@@ -46,20 +53,105 @@ struct Move {
   float alpha;
 };
 
-// Moves the weights that are present; returns their number and forgets them.
-std::uint64_t apply(const Move& how, float* w, Tile& tile, SparseSums& sums) {
+// Moves the weights that are present, looking for them; returns their number and forgets them.
+std::uint64_t apply_few(const Move& how, float* w, Tile& tile, SparseSums& sums) {
   std::uint64_t touched = 0;
-  for (std::size_t k = 0; k < kSparseTile / kWordBits; ++k) {
-    for (std::uint64_t word = tile.present[k]; word != 0; word &= word - 1) {
-      const std::size_t i = k * kWordBits + static_cast<std::size_t>(std::countr_zero(word));
+  for (std::size_t at = 0; at < kSparseTile; at += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, tile.present + at, sizeof eight);
+    for (; eight != 0; eight &= eight - 1) {
+      const std::size_t i = at + static_cast<std::size_t>(std::countr_zero(eight)) / 8;
       const float x =
           how.norm == MergeNorm::kPresentWeight ? tile.sum[i] / tile.weight[i] : tile.sum[i];
       const SparseMove move = sparse_move(how.kind, how.alpha, w[i], x);
       if (!move.is_bad) w[i] = move.w;
       sums.add(i, move);
+      tile.sum[i] = tile.weight[i] = -0.0f;
+      tile.present[i] = 0;
       ++touched;
     }
-    tile.present[k] = 0;
+  }
+  return touched;
+}
+
+struct DenseMove {  // what the walk over all weights found
+  std::uint32_t touched = 0, bad = 0, max_key = 0;
+};
+
+// The same, walking all n weights: adding the square of 0 leaves a lane as it was. Choices are
+// masks of bits, because a branch keeps the compiler from vectorising.
+template <SparseKind kKind>
+[[gnu::always_inline]] inline DenseMove walk(float alpha, std::size_t n, float* __restrict w,
+                                             const Tile* __restrict tile,
+                                             double* __restrict lanes) {
+  DenseMove found;
+  for (std::size_t at = 0; at < n; at += kSparseLanes) {
+    const std::size_t count = std::min(kSparseLanes, n - at);
+    for (std::size_t l = 0; l < count; ++l) {
+      const float old = w[at + l], x = tile->sum[at + l];
+      const float u = alpha * (kKind == SparseKind::kDelta ? x : x - old), moved = old + u;
+      const std::uint32_t there = tile->present[at + l];
+      const std::uint32_t good = there & static_cast<std::uint32_t>(is_move_finite(u, moved));
+      const std::uint32_t mask = 0u - good, bits = std::bit_cast<std::uint32_t>(u) & mask;
+      w[at + l] = std::bit_cast<float>((std::bit_cast<std::uint32_t>(moved) & mask) |
+                                       (std::bit_cast<std::uint32_t>(old) & ~mask));
+      const double exact = static_cast<double>(std::bit_cast<float>(bits));
+      lanes[l] += exact * exact;
+      found.max_key = std::max(found.max_key, bits & 0x7fffffffu);
+      found.touched += there;
+      found.bad += there - good;
+    }
+  }
+  return found;
+}
+
+HS_CLONES DenseMove walk_delta(float alpha, std::size_t n, float* w, const Tile* tile,
+                               double* lanes) {
+  return walk<SparseKind::kDelta>(alpha, n, w, tile, lanes);
+}
+
+HS_CLONES DenseMove walk_absolute(float alpha, std::size_t n, float* w, const Tile* tile,
+                                  double* lanes) {
+  return walk<SparseKind::kAbsolute>(alpha, n, w, tile, lanes);
+}
+
+HS_CLONES void divide(Tile& tile) {
+  for (std::size_t i = 0; i < kSparseTile; ++i) tile.sum[i] /= tile.weight[i];
+}
+
+std::uint64_t apply(const Move& how, std::size_t entries, std::span<float> w, Tile& tile,
+                    SparseSums& sums) {
+  const bool is_copy = how.kind == SparseKind::kAbsolute && how.alpha == 1.0f;
+  if (entries < kDense || is_copy) return apply_few(how, w.data(), tile, sums);
+  if (how.norm == MergeNorm::kPresentWeight) divide(tile);
+  const auto walk_all = how.kind == SparseKind::kDelta ? walk_delta : walk_absolute;
+  const DenseMove found = walk_all(how.alpha, w.size(), w.data(), &tile, sums.lanes());
+  sums.see_max(found.max_key);
+  sums.add_bad(found.bad);
+  tile.clear();
+  return found.touched;
+}
+
+// Weights [from, to), cut at wire tiles; `partial` holds the sums of all work tiles.
+std::uint64_t merge_part(const Move& how, std::span<float> w, std::span<const SparseList> lists,
+                         std::size_t from, std::size_t to, std::span<double> partial,
+                         SparseSums& sums) {
+  Tile tile;
+  tile.clear();
+  std::uint64_t at[kMostLists] = {}, touched = 0;
+  for (std::size_t begin = from; begin < to; begin += kSparseTile) {
+    const std::size_t end = std::min(to, begin + kSparseTile), wire = begin / kSelectWireTile;
+    std::size_t entries = 0;
+    sums.begin();
+    for (std::size_t s = 0; s < lists.size(); ++s) {
+      if (begin % kSelectWireTile == 0) at[s] = lists[s].tile_begin[wire];
+      const std::uint64_t next =
+          add_list(lists[s], at[s], lists[s].tile_begin[wire + 1], begin, end, tile, sums);
+      entries += next - at[s];
+      at[s] = next;
+    }
+    touched += apply(how, entries, w.subspan(begin, end - begin), tile, sums);
+    partial[begin / kSparseTile] = sums.end();
   }
   return touched;
 }
@@ -79,22 +171,7 @@ MergeTotals merge_lists(Workers& workers, std::span<float> w, std::span<const Sp
   std::vector<double> partial((w.size() + kSparseTile - 1) / kSparseTile);
   for_tiles(
       workers, w.size(), kSelectWireTile, [&](std::size_t from, std::size_t to, std::size_t part) {
-        Tile tile;
-        std::fill(std::begin(tile.present), std::end(tile.present), 0);
-        std::vector<std::uint64_t> at(lists.size());
-        for (std::size_t begin = from; begin < to; begin += kSparseTile) {
-          const std::size_t end = std::min(to, begin + kSparseTile);
-          const std::size_t wire = begin / kSelectWireTile;
-          SparseSums& sums = parts[part];
-          sums.begin();
-          for (std::size_t s = 0; s < lists.size(); ++s) {
-            if (begin % kSelectWireTile == 0) at[s] = lists[s].tile_begin[wire];
-            at[s] =
-                add_list(lists[s], at[s], lists[s].tile_begin[wire + 1], begin, end, tile, sums);
-          }
-          touched[part] += apply({norm, kind, alpha}, w.data() + begin, tile, sums);
-          partial[begin / kSparseTile] = sums.end();
-        }
+        touched[part] = merge_part({norm, kind, alpha}, w, lists, from, to, partial, parts[part]);
       });
   MergeTotals totals{sparse_stats(partial, parts), 0};
   for (const std::uint64_t each : touched) totals.touched += each;

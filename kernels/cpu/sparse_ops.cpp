@@ -4,6 +4,7 @@
 #include "kernels/ops/sparse_ops.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "kernels/core/check.hpp"
@@ -45,18 +46,53 @@ double scatter_tile(const Entries& all, std::size_t begin, std::size_t end, Spar
   return sums.end();
 }
 
+struct BlockMove {
+  std::uint32_t bad = 0, max_key = 0;
+};
+
+// One whole block, eight values at a time; lanes: from that of its first value on.
+HS_CLONES BlockMove move_block(SparseKind kind, float alpha, std::size_t block, float* __restrict w,
+                               const float* __restrict value, double* __restrict lanes) {
+  std::uint32_t bad[8] = {}, max_key[8] = {};
+  for (std::size_t at = 0; at < block; at += 8) {
+    for (std::size_t l = 0; l < 8; ++l) {
+      const SparseMove move = sparse_move(kind, alpha, w[at + l], value[at + l]);
+      w[at + l] = move.w;
+      lanes[at + l] += static_cast<double>(move.u) * static_cast<double>(move.u);
+      const std::uint32_t key = std::bit_cast<std::uint32_t>(move.u) & 0x7fffffffu;
+      max_key[l] = key > max_key[l] ? key : max_key[l];
+      bad[l] += static_cast<std::uint32_t>(move.is_bad);
+    }
+  }
+  BlockMove all;
+  for (std::size_t l = 0; l < 8; ++l) {
+    all.bad += bad[l];
+    all.max_key = std::max(all.max_key, max_key[l]);
+  }
+  return all;
+}
+
 double block_tile(const Entries& all, std::size_t block, std::size_t begin, std::size_t end,
                   SparseSums& sums) {
   const std::size_t last = all.id.size() - 1;
   sums.begin();
   for (std::size_t b = begin / block; b < end / block; ++b) {
-    __builtin_prefetch(all.w.data() + all.id[std::min(b + kAhead / 2, last)] * block, 1);
-    const std::size_t first = all.id[b] * block;
-    const std::size_t count = std::min(block, all.w.size() - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      float& w = all.w[first + i];
-      const SparseMove move = sparse_move(all.kind, all.alpha, w, all.value[b * block + i]);
-      w = move.w;
+    const float* const next =
+        all.w.data() + std::size_t{all.id[std::min(b + kAhead, last)]} * block;
+    __builtin_prefetch(next, 1);
+    if (block == 32) __builtin_prefetch(next + 16, 1);
+    const std::size_t first = std::size_t{all.id[b]} * block;
+    const float* const value = all.value + b * block;
+    if (first + block <= all.w.size()) {
+      const BlockMove moved = move_block(all.kind, all.alpha, block, all.w.data() + first, value,
+                                         sums.lanes() + b * block % kSparseLanes);
+      sums.add_bad(moved.bad);
+      sums.see_max(moved.max_key);
+      continue;
+    }
+    for (std::size_t i = 0; first + i < all.w.size(); ++i) {  // the last block of w
+      const SparseMove move = sparse_move(all.kind, all.alpha, all.w[first + i], value[i]);
+      all.w[first + i] = move.w;
       sums.add(b * block + i, move);
     }
   }

@@ -23,7 +23,9 @@ class SparseSums {
     max_ = key > max_ ? key : max_;
     bad_ += move.is_bad ? 1 : 0;
   }
-  void skip_bad() { ++bad_; }
+  void add_bad(std::uint64_t count) { bad_ += count; }
+  void see_max(std::uint32_t key) { max_ = key > max_ ? key : max_; }
+  double* lanes() { return lanes_; }
   double end() { return halved(lanes_); }
   std::uint32_t max_key() const { return max_; }
   std::uint64_t bad() const { return bad_; }

@@ -102,6 +102,7 @@ TEST_CASE("the largest magnitudes come in ascending order, ties to the smallest 
   const auto u = values_of(kind, n);
   for (const std::size_t k :
        {std::size_t{0}, std::size_t{1}, n / 1000, n / 100, n / 10, n - n / 10, n, n + 1}) {
+    const auto expected = largest(u, k);
     for (const std::size_t threads : {1u, 3u}) {
       for (const std::uint32_t prior : {0u, 0x3f000000u, 0x7f000000u}) {
         CAPTURE(n, kind, k, threads, prior);
@@ -112,7 +113,6 @@ TEST_CASE("the largest magnitudes come in ascending order, ties to the smallest 
         SelectFrom from{left};
         from.is_cleared = is_cleared;
         const Selected selected = select_largest(workers, from, k, prior, got.out());
-        const auto expected = largest(u, k);
         REQUIRE(selected.count == expected.size());
         check_entries(expected, got, n);
         auto rest = u;

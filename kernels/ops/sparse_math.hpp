@@ -25,12 +25,15 @@ struct SparseMove {
 
 HS_HD inline bool is_finite_value(float x) { return x - x == 0.0f; }
 
+// x - x is 0 or NaN: one test for both.
+HS_HD inline bool is_move_finite(float u, float moved) { return (u - u) + (moved - moved) == 0.0f; }
+
 // delta: u = alpha * x. absolute: u = alpha * (x - w), but alpha = 1 takes x itself.
 HS_HD inline SparseMove sparse_move(SparseKind kind, float alpha, float w, float x) {
   const float u = kind == SparseKind::kDelta ? alpha * x : alpha * (x - w);
   const float moved = kind == SparseKind::kAbsolute && alpha == 1.0f ? x : w + u;
-  if (is_finite_value(u) && is_finite_value(moved)) return {moved, u, false};
-  return {w, 0.0f, true};
+  const bool is_good = is_move_finite(u, moved);
+  return {is_good ? moved : w, is_good ? u : 0.0f, !is_good};
 }
 
 }  // namespace hearsay::kernels

@@ -9,6 +9,8 @@ namespace {
 
 constexpr int kWarps = kBlock / 32;
 constexpr int kRounds = 8;
+// Blocks a multiprocessor that stay resident: registers hold a tile of one array, or of two.
+constexpr int kOne = 3, kTwo = 2;
 static_assert(kSelectTile == kBlock * kRounds * 4);
 
 __device__ void load4(const float* from, size_t i, size_t n, bool is_aligned, float* v) {
@@ -66,7 +68,7 @@ __device__ void write_candidates(const float (&u)[4 * kRounds], uint32_t flags,
 }
 
 template <bool kPublished>
-__global__ void __launch_bounds__(kBlock, kPublished ? 2 : 3)
+__global__ void __launch_bounds__(kBlock, kPublished ? kTwo : kOne)
     collect(SelectSource from, SelectWork work, size_t tiles) {
   __shared__ uint32_t warp_count[kWarps];
   __shared__ uint32_t block_base;
@@ -115,9 +117,11 @@ __global__ void __launch_bounds__(kBlock, kPublished ? 2 : 3)
 
 void select_collect(const SelectSource& from, const SelectWork& work, int multiprocessors,
                     cudaStream_t on) {
-  const size_t tiles = select_tiles(from.n), most = static_cast<size_t>(multiprocessors) * 6;
-  const unsigned grid = static_cast<unsigned>(tiles < most ? tiles : most);
-  if (from.published != nullptr) {
+  const bool is_published = from.published != nullptr;
+  const size_t tiles = select_tiles(from.n);
+  const size_t resident = static_cast<size_t>(multiprocessors) * (is_published ? kTwo : kOne);
+  const unsigned grid = static_cast<unsigned>(tiles < resident ? tiles : resident);
+  if (is_published) {
     collect<true><<<grid, kBlock, 0, on>>>(from, work, tiles);
   } else {
     collect<false><<<grid, kBlock, 0, on>>>(from, work, tiles);

@@ -148,6 +148,40 @@ TEST_CASE("a wrong prior is repaired, a good one is not") {
   CHECK(first.value == repaired.value);
 }
 
+TEST_CASE("a sample takes one sector from each run of sectors") {
+  for (const std::size_t n :
+       {std::size_t{8}, std::size_t{1000}, std::size_t{1} << 21, std::size_t{4294967295}}) {
+    const std::size_t sectors = n / 8, strata = std::min<std::size_t>(sectors, 1000);
+    std::size_t outside = 0;
+    for (std::size_t s = 0; s < strata; ++s) {
+      const std::size_t sector = sample_begin(n, strata, s) / 8;
+      outside += sample_begin(n, strata, s) % 8 != 0 || sector < s * sectors / strata ||
+                 sector >= (s + 1) * sectors / strata;
+    }
+    CHECK(outside == 0);
+  }
+}
+
+TEST_CASE("layers of different scale do not upset the guess") {
+  const std::size_t n = 400'000, layer = 6'250;
+  OneWorker one;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng = Rng::stream(seed, "layers");
+    std::vector<float> u(n);
+    float scale = 1.0f;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i % layer == 0) scale = static_cast<float>(std::exp(rng.normal()));
+      u[i] = scale * static_cast<float>(rng.normal());
+    }
+    for (const std::size_t k : {n / 1000, n / 100, n / 10}) {
+      CAPTURE(seed, k);
+      Entries got(n, k);
+      CHECK(!select_largest(one, {u}, k, 0, got.out()).is_repaired);
+      CHECK(got.tile_begin.back() == k);
+    }
+  }
+}
+
 TEST_CASE("what is published follows the entries, and the rest stays for later") {
   const std::size_t n = 200'003, k = 2000;
   for (const PublishKind kind : {PublishKind::kDelta, PublishKind::kAbsolute}) {

@@ -152,9 +152,9 @@ IndexRecord measure_indices(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) return {};
   std::uint32_t count = bytes[0];
   if (count == kBitmapHeader) {
-    if (bytes.size() < kMostIndexBytes) return {};
+    if (bytes.size() < kBitmapRecord) return {};
     count = ones(bytes.data() + 1, kBitmapBytes);
-    return count > kMostSparse ? IndexRecord{count, kMostIndexBytes} : IndexRecord{};
+    return count > kMostSparse ? IndexRecord{count, kBitmapRecord} : IndexRecord{};
   }
   if (count >= kShortCount) {
     if (bytes.size() < 2) return {};

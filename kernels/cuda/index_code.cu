@@ -58,7 +58,7 @@ __device__ Header header_at(const uint8_t* record, uint64_t size, int lane) {
   if (size == 0 || size > kMostIndexBytes) return kNone;
   uint32_t count = record[0];
   if (count == kBitmapHeader) {
-    if (size != kMostIndexBytes) return kNone;
+    if (size != kBitmapRecord) return kNone;
     const Record bitmap{record + 1, kBitmapBytes};
     uint32_t ones = 0;
     for (uint32_t w = lane; w < kBitmapBytes / 4; w += 32) ones += __popc(bitmap.word(w));

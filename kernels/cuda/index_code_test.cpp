@@ -92,19 +92,19 @@ TEST_CASE("records have the bytes of the CPU's and come back") {
   const DeviceArray<std::uint16_t> d_indices(tiles.indices);
   const DeviceArray<std::uint64_t> d_first(tiles.first), d_at(tiles.at.size());
   must(hs_cuda_index_places(d_first.data(), tiles.count(), d_at.data(), nullptr), "places");
-  CHECK(d_at.host() == tiles.at);
+  CHECK((d_at.host() == tiles.at));
   const DeviceArray<std::uint8_t> d_bytes(tiles.bytes.size(), shift);
   must(hs_cuda_index_encode(d_indices.data(), d_first.data(), d_at.data(), tiles.count(),
                             d_bytes.data(), nullptr),
        "encode");
-  CHECK(d_bytes.host() == tiles.bytes);
+  CHECK((d_bytes.host() == tiles.bytes));
   CHECK((d_bytes.guards_hold() && d_at.guards_hold()));
 
   const Decoded back =
       decoded(tiles, (tiles.count() - 1) * std::uint64_t{kIndexTile} + last, shift);
-  CHECK(back.status == std::vector<std::uint32_t>(tiles.count(), 0));
-  CHECK(back.first == tiles.first);
-  CHECK(back.indices == tiles.indices);
+  CHECK((back.status == std::vector<std::uint32_t>(tiles.count(), 0)));
+  CHECK((back.first == tiles.first));
+  CHECK((back.indices == tiles.indices));
 }
 
 TEST_CASE("thousands of tiles and none") {
@@ -118,8 +118,8 @@ TEST_CASE("thousands of tiles and none") {
     tiles.add(tile);
   }
   const Decoded back = decoded(tiles, count * std::uint64_t{kIndexTile}, 1);
-  CHECK(back.status == std::vector<std::uint32_t>(count, 0));
-  CHECK(back.indices == tiles.indices);
+  CHECK((back.status == std::vector<std::uint32_t>(count, 0)));
+  CHECK((back.indices == tiles.indices));
 }
 
 TEST_CASE("damaged records are refused where the CPU refuses them, and harm no other tile") {
@@ -151,13 +151,13 @@ TEST_CASE("damaged records are refused where the CPU refuses them, and harm no o
     tiles.add_record(record, 0);
   }
   const Decoded back = decoded(tiles, tiles.count() * std::uint64_t{kIndexTile}, 3);
-  CHECK(back.status == expected);
+  CHECK((back.status == expected));
   for (std::size_t t = 0; t < values.size(); ++t) {
     if (expected[t] != 0) continue;
     const std::vector<std::uint16_t> got(
         back.indices.begin() + static_cast<std::ptrdiff_t>(back.first[t]),
         back.indices.begin() + static_cast<std::ptrdiff_t>(back.first[t + 1]));
-    REQUIRE(got == values[t]);
+    REQUIRE((got == values[t]));
   }
 }
 
@@ -166,5 +166,5 @@ TEST_CASE("places that leave the bytes are refused") {
   for (int t = 0; t < 4; ++t) tiles.add({1, 5, 9});
   tiles.at[2] = 1000;  // tile 1 ends, tile 2 begins beyond the end
   const Decoded back = decoded(tiles, 4 * std::uint64_t{kIndexTile}, 0);
-  CHECK(back.status == std::vector<std::uint32_t>{0, 1, 1, 0});
+  CHECK((back.status == std::vector<std::uint32_t>{0, 1, 1, 0}));
 }

@@ -62,8 +62,8 @@ TEST_CASE("quantised bytes, scales, residuals and counts are those of the CPU") 
   must(hs_cuda_quantise(&c, first, d_x.data(), n, d_q.data(), d_scales.data(),
                         with_residual ? d_residual.data() : nullptr, d_bad.data(), nullptr),
        "quantise");
-  CHECK(d_q.host() == q);
-  CHECK(d_scales.host() == scales);
+  CHECK((d_q.host() == q));
+  CHECK((d_scales.host() == scales));
   CHECK(d_bad.host()[0] == bad + 5);
   if (with_residual) CHECK(same_bits(d_residual.host(), residual));
   CHECK(same_bits(d_x.host(), x));
@@ -91,7 +91,7 @@ TEST_CASE("a residual takes the place of its values") {
                         d_bad.data(), nullptr),
        "quantise");
   CHECK(same_bits(d_x.host(), x));
-  CHECK(d_q.host() == q);
+  CHECK((d_q.host() == q));
 }
 
 TEST_CASE("a spec that is not valid is an error") {

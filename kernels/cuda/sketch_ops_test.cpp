@@ -39,7 +39,7 @@ TEST_CASE("sketches have the bits of the CPU's") {
   must(hs_cuda_sketch(plan.buckets, plan.rows, plan.seed, d_x.data(), n, workspace.data(),
                       d_y.data(), nullptr),
        "sketch");
-  CHECK(d_y.host() == y);
+  CHECK((d_y.host() == y));
   CHECK((d_x.guards_hold() && d_y.guards_hold() && workspace.guards_hold()));
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a chain of many visits draws new signs as the CPU does") {
   must(hs_cuda_sketch(plan.buckets, plan.rows, plan.seed, d_x.data(), x.size(), workspace.data(),
                       d_y.data(), nullptr),
        "sketch");
-  CHECK(d_y.host() == y);
+  CHECK((d_y.host() == y));
 }
 
 TEST_CASE("the SRHT has the bits of the CPU's") {
@@ -72,7 +72,7 @@ TEST_CASE("the SRHT has the bits of the CPU's") {
   const DeviceArray<std::uint8_t> workspace(hs_cuda_srht_workspace(n));
   must(hs_cuda_srht(17, d_kept.data(), kept, d_x.data(), n, workspace.data(), d_y.data(), nullptr),
        "srht");
-  CHECK(d_y.host() == y);
+  CHECK((d_y.host() == y));
   CHECK((d_x.guards_hold() && d_y.guards_hold() && workspace.guards_hold()));
 }
 

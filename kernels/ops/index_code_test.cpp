@@ -105,6 +105,7 @@ TEST_CASE("no form of a record is larger than its neighbours in use") {
     const IndexShape shape = index_shape(n);
     REQUIRE(shape.payload <= 2 * n);
     REQUIRE(shape.payload <= kBitmapBytes);
+    REQUIRE(index_bytes(n) <= kMostIndexBytes);
     REQUIRE(shape.payload >= index_shape(n - 1).payload);
     if (shape.codec == IndexCodec::elias_fano) {
       REQUIRE(shape.high_bits + n * shape.low_bits <= 8 * shape.payload);
@@ -139,7 +140,7 @@ TEST_CASE("records that say something else than their bytes are refused") {
   many[0] = 0xC0;
   many[1] = 1;  // 16,385 indices without a bitmap
   CHECK_FALSE(decodes(many, kIndexTile, out));
-  Bytes bitmap(kMostIndexBytes, 0);
+  Bytes bitmap(kBitmapRecord, 0);
   bitmap[0] = 0xFF;  // a bitmap of few bits
   for (std::size_t i = 1; i <= kMostSparse / 8; ++i) bitmap[i] = 0xFF;
   CHECK_FALSE(decodes(bitmap, kIndexTile, out));

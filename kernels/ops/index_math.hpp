@@ -14,7 +14,8 @@ inline constexpr std::uint32_t kMostSparse = 16384;  // more indices are sent as
 inline constexpr std::uint32_t kShortCount = 128;    // fewer: a header of one byte
 inline constexpr std::uint32_t kBitmapHeader = 0xFF;
 inline constexpr std::uint32_t kBitmapBytes = kIndexTile / 8;
-inline constexpr std::uint32_t kMostIndexBytes = 1 + kBitmapBytes;
+inline constexpr std::uint32_t kBitmapRecord = 1 + kBitmapBytes;
+inline constexpr std::uint32_t kMostIndexBytes = 2 + kBitmapBytes;  // 16,384 indices by Elias-Fano
 
 enum class IndexCodec : std::uint32_t { empty, list, elias_fano, bitmap };
 

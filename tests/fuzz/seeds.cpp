@@ -9,6 +9,7 @@
 
 #include "gossip/wire/crc32c.hpp"
 #include "gossip/wire/header.hpp"
+#include "kernels/ops/index_code.hpp"
 #include "runtime/checkpoint/state_file.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/launch/control.hpp"
@@ -294,6 +295,27 @@ void make_text() {
         std::string(1, static_cast<char>(which[0] - '0')) + text);
 }
 
+// Behind two bytes that say how many positions the tile has, less one.
+void make_index_code() {
+  int number = 0;
+  const auto record = [&](std::uint32_t positions, std::uint32_t most_gap) {
+    std::vector<std::uint16_t> indices;
+    std::uint32_t state = most_gap;
+    for (std::uint32_t i = most_gap / 2; i < positions; i += 1 + (state >> 8) % most_gap) {
+      indices.push_back(static_cast<std::uint16_t>(i));
+      state = state * 1664525u + 1013904223u;
+    }
+    std::string bytes(2 + kernels::index_bytes(static_cast<std::uint32_t>(indices.size())), '\0');
+    bytes[0] = static_cast<char>((positions - 1) & 255);
+    bytes[1] = static_cast<char>((positions - 1) >> 8);
+    const auto size = kernels::encode_indices(
+        indices, {reinterpret_cast<std::uint8_t*>(bytes.data()) + 2, bytes.size() - 2});
+    put("index_code_fuzz", "record-" + std::to_string(number++), bytes.substr(0, 2 + size));
+  };
+  for (const std::uint32_t gap : {200'000u, 30'000u, 4000u, 1000u, 300u, 60u}) record(65536, gap);
+  for (const std::uint32_t positions : {1u, 100u, 500u, 3000u}) record(positions, 1);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -309,6 +331,7 @@ int main(int count, char** words) {
   make_checkpoint();
   make_control();
   make_text();
+  make_index_code();
   std::filesystem::remove_all(scratch);
   return 0;
 }

@@ -36,10 +36,10 @@ ATTACKS = {
     "sign flip": "sign-flip={}",
     "noise": "noise={}*1",
     "stale": "replay-stale={}@20%",
-    "drift": "drift={}*0.1",
+    "drift 0.1": "drift={}*0.1",
+    "labels": "label-flip={}",
     "drift 0.03": "drift={}*0.03",
     "drift 0.3": "drift={}*0.3",
-    "labels": "label-flip={}",
 }
 
 
@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--seeds", type=lambda text: [int(word) for word in words(text)], default=[0])
     parser.add_argument("--splits", type=words, default=["iid", "dirichlet:0.3"])
-    parser.add_argument("--attacks", type=words, default=[name for name in ATTACKS if " 0." not in name])
+    parser.add_argument("--attacks", type=words, default=list(ATTACKS))
     parser.add_argument("--rules", type=words, default=list(RULES))
     parser.add_argument("--data", default="fashion-mnist")
     parser.add_argument("--threads", type=int, default=2)

@@ -18,7 +18,9 @@ namespace hearsay::kernels {
 namespace {
 
 constexpr std::size_t kBlock = 4096;
-constexpr std::size_t kStrata = 16'384;   // sectors of a sample
+constexpr std::size_t kStrata = 16'384;  // sectors of a sample for a threshold
+constexpr std::size_t kGuessStrata =
+    4096;                                 // for a guarded guess: each costs a cache and a TLB miss
 constexpr std::size_t kPlain = 1u << 16;  // up to here every value that is not zero is a candidate
 constexpr std::uint32_t kKeyBits = 0x7fffffffu;
 
@@ -136,7 +138,7 @@ Guard guess(const SelectFrom& from, std::size_t k, std::uint32_t prior) {
     return {prior > kSlack ? prior - kSlack : 1, std::min(prior + kSlack, kSelectNotFinite)};
   }
   if (n <= kPlain || k >= n) return {};
-  const std::size_t strata = std::min(kStrata, n / kSelectSector);
+  const std::size_t strata = std::min(kGuessStrata, n / kSelectSector);
   const auto bins = sample_bins(from, strata);
   const GuardRanks ranks = guard_ranks(n, k, strata * kSelectSector);
   Guard guard{edge_at_rank(bins, ranks.candidate)};

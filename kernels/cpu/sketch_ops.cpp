@@ -24,6 +24,16 @@ struct Tile {
   std::uint32_t visit = 0;
 };
 
+// Lane l gets what lane order[l] had. One instruction with AVX2.
+inline __attribute__((always_inline)) void permute(Words& x, const Words& order) {
+#if __has_builtin(__builtin_shuffle)
+  x = __builtin_shuffle(x, order);
+#else
+  const Words from = x;
+  for (std::size_t l = 0; l < 8; ++l) x[l] = from[order[l]];
+#endif
+}
+
 // Adds eights [begin, end) of the buckets; from[t] is the eight of tile t for bucket eight `begin`.
 template <std::size_t kTiles>
 HS_CLONES void add_eights(std::size_t begin, std::size_t end, const float* const* from,
@@ -36,8 +46,8 @@ HS_CLONES void add_eights(std::size_t begin, std::size_t end, const float* const
     const Words word = *reinterpret_cast<const Words*>(signs + 8 * e);
     Floats sum = *reinterpret_cast<const Floats*>(sums + 8 * e);
     for (std::size_t t = 0; t < kTiles; ++t) {
-      const Words x =
-          __builtin_shuffle(*reinterpret_cast<const Words*>(from[t] + 8 * (e - begin)), order[t]);
+      Words x = *reinterpret_cast<const Words*>(from[t] + 8 * (e - begin));
+      permute(x, order[t]);
       const Words sign = (word << (31u - tiles[t].visit % kSketchRun)) & 0x80000000u;
       sum += reinterpret_cast<Floats>(x ^ sign);
     }

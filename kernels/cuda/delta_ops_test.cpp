@@ -9,11 +9,13 @@
 using namespace hearsay::kernels;
 
 TEST_CASE("deltas in every mode agree with the CPU bit for bit") {
-  const std::size_t n = GENERATE(0u, 1u, 255u, 4096u, 4097u, 1'000'003u, 4096u * 1030u);
+  const std::size_t n = GENERATE(0u, 1u, 255u, 4096u, 4097u, 65'537u, 4096u * 1030u);
   const int momentum = GENERATE(0, 1, 2);
   const bool has_error = GENERATE(false, true), in_place = GENERATE(false, true);
   const bool refresh = GENERATE(false, true);
   const std::size_t shift = GENERATE(0u, 1u);
+  // More than one group of tiles: once, everything on.
+  if (n > 100'000 && !(momentum == 2 && has_error && in_place && refresh && shift == 0)) return;
   CAPTURE(n, momentum, has_error, in_place, refresh, shift);
   auto w = test_values(n, "w"), anchor = test_values(n, "anchor"), m = test_values(n, "m", 0.1f);
   auto error = test_values(n, "error", 1e-3f);

@@ -39,14 +39,15 @@ KernelCase ema_case(std::size_t n, void* stream) {
   auto d_w = on_device(bench_values<W>(n, "w"));
   auto d_v = on_device(bench_values<V>(n, "v"));
   auto d_master = on_device(kHasMaster ? bench_values(n, "w") : std::vector<float>{});
-  HsEmaSpan span{d_w->data(), d_v->data(), d_master->data(), n, 0, kAlpha, 0};
+  HsEmaSpan counted{nullptr, nullptr, nullptr, n, 0, kAlpha, 0};
   auto workspace =
-      std::make_shared<Workspace>(hs_cuda_ema_workspace_bytes(hs_cuda_ema_tiles(&span, 1)));
+      std::make_shared<Workspace>(hs_cuda_ema_workspace_bytes(hs_cuda_ema_tiles(&counted, 1)));
   auto d_result = std::make_shared<DeviceArray<HsEmaResult>>(1);
   KernelCase each;
   each.bytes = static_cast<double>(n) * (2 * sizeof(W) + sizeof(V) + (kHasMaster ? 8 : 0));
   each.run = [=] {
-    must(hs_cuda_ema(&c_rule, &span, workspace->data(), d_result->data(), stream), "ema");
+    const HsEmaSpan all{d_w->data(), d_v->data(), d_master->data(), n, 0, kAlpha, 0};
+    must(hs_cuda_ema(&c_rule, &all, workspace->data(), d_result->data(), stream), "ema");
   };
   each.wrong = [=] {
     auto w = bench_values<W>(n, "w");

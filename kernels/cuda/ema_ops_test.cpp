@@ -12,7 +12,7 @@ using namespace hearsay::kernels;
 
 namespace {
 
-const std::vector<std::size_t> kSizes = {0, 1, 7, 32, 255, 4095, 4096, 4097, 65'537, 1'000'003};
+const std::vector<std::size_t> kSizes = {0, 1, 7, 32, 255, 4095, 4096, 4097, 65'537};
 
 HsEmaRule to_c(const EmaRule& rule) {
   return {static_cast<int>(rule.w_type), static_cast<int>(rule.v_type),

@@ -13,6 +13,7 @@
 namespace hearsay::runtime {
 namespace {
 
+constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kNoDriver = 35;  // cudaErrorInsufficientDriver, also of a machine without one
 
 std::string beside_program(const char* name) {
@@ -54,6 +55,12 @@ void* CudaLibrary::symbol(const char* name) const {
 }
 
 std::vector<HsCudaDevice> cuda_devices(std::string& why) {
+  // The library takes a tenth of a second to load; without a driver there is no need.
+  static const bool has_driver = ::dlopen(kDriver, RTLD_LAZY | RTLD_LOCAL) != nullptr;
+  if (!has_driver) {
+    why = std::string("there is no GPU driver (") + kDriver + " is not installed)";
+    return {};
+  }
   const CudaLibrary* const library = CudaLibrary::open(kCudaLibrary, why);
   if (library == nullptr) return {};
   int error = 0;

@@ -102,15 +102,15 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     images = torch.randn(60000, 1, 28, 28, device="cuda")
     labels = torch.randint(CLASSES, (60000,), device="cuda")
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {options.peers} peers, batch {BATCH}; "
-          "samples a second")
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {options.peers} peers, "
+          f"batch {BATCH}; samples a second")
     print("| model | hearsay, training | whole run | PyTorch eager | PyTorch vmap | training / eager |")
     print("|---|---|---|---|---|---|")
     for name, make in MODELS.items():
         training, whole = of_hearsay(options, name)
         one, many = eager(options, make, images, labels), batched(options, make, images, labels)
-        print(f"| {name} | {training:,.0f} | {whole:,.0f} | {one:,.0f} | {many:,.0f} | {training / one:.1f} |",
-              flush=True)
+        rates = " | ".join(f"{rate:,.0f}" for rate in (training, whole, one, many))
+        print(f"| {name} | {rates} | {training / one:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

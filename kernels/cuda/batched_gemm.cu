@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS thinks column-major, where a row-major matrix is its transpose: c^T = op(b)^T op(a)^T, so b
-// is the left factor and nothing is moved.
+// cuBLAS thinks column-major, where a row-major matrix is its transpose: c^T = op(b)^T op(a)^T, so
+// b is the left factor and nothing is moved.
 #include "kernels/cuda/batched_gemm.cuh"
 
 #include <cstdint>
@@ -17,8 +17,8 @@ cublasLtMatrixLayout_t layout(std::size_t rows, std::size_t columns, std::size_t
                                   static_cast<std::int64_t>(leading == 0 ? rows : leading)),
        "matrix layout");
   const auto distance = static_cast<std::int64_t>(stride);
-  must(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
-                                        sizeof distance),
+  must(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                        &distance, sizeof distance),
        "matrix layout");
   return made;
 }
@@ -58,10 +58,9 @@ BatchedGemm::BatchedGemm(cublasLtHandle_t handle, const GemmShape& shape,
                                        &no_splits, sizeof no_splits);
   cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                        &no_workspace, sizeof no_workspace);
-  for (const auto side : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+  for (const auto side :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     cublasLtMatmulPreferenceSetAttribute(preference, side, &alignment, sizeof alignment);
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
@@ -78,11 +77,10 @@ BatchedGemm::~BatchedGemm() {
   cublasLtMatmulDescDestroy(product_);
 }
 
-void BatchedGemm::run(std::size_t first, std::size_t count, const float* a, const float* b, float* c,
-                      cudaStream_t stream) {
+void BatchedGemm::run(std::size_t first, std::size_t count, const float* a, const float* b,
+                      float* c, cudaStream_t stream) {
   if (slots_ != count) {
-    for (const auto each : {left_, right_, out_})
-      set_slots(each, static_cast<std::int32_t>(count));
+    for (const auto each : {left_, right_, out_}) set_slots(each, static_cast<std::int32_t>(count));
     slots_ = count;
   }
   const float one = 1.0f, zero = 0.0f;

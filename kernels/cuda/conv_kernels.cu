@@ -13,10 +13,14 @@ struct Shape {
 
 Shape shape_of(const Layer& layer) {
   const auto narrow = [](std::size_t n) { return static_cast<unsigned>(n); };
-  return {narrow(layer.in),     narrow(layer.out),
-          narrow(layer.height), narrow(layer.width),
-          narrow(layer.kernel), narrow(layer.conv_height()),
-          narrow(layer.conv_width()), narrow(layer.conv_height() / 2),
+  return {narrow(layer.in),
+          narrow(layer.out),
+          narrow(layer.height),
+          narrow(layer.width),
+          narrow(layer.kernel),
+          narrow(layer.conv_height()),
+          narrow(layer.conv_width()),
+          narrow(layer.conv_height() / 2),
           narrow(layer.conv_width() / 2)};
 }
 
@@ -46,11 +50,11 @@ __global__ void put(SlotRange range, Shape s, unsigned count, std::size_t slot_p
   if (i >= count) return;
   const std::size_t slot = range.first + blockIdx.y;
   const unsigned column = i % s.width, row = i / s.width % s.height;
-  const unsigned channel = i / (s.width * s.height) % s.in, example = i / (s.width * s.height * s.in);
+  const unsigned channel = i / (s.width * s.height) % s.in,
+                 example = i / (s.width * s.height * s.in);
   const unsigned kk = s.kernel * s.kernel, patch = s.in * kk;
-  const float* here =
-      patches + slot * slot_patches + std::size_t{example} * s.conv_height * s.conv_width * patch +
-      channel * kk;
+  const float* here = patches + slot * slot_patches +
+                      std::size_t{example} * s.conv_height * s.conv_width * patch + channel * kk;
   float sum = 0.0f;
   for (unsigned ky = 0; ky < s.kernel; ++ky) {
     for (unsigned kx = 0; kx < s.kernel; ++kx) {
@@ -83,8 +87,8 @@ __global__ void pool(SlotRange range, Shape s, unsigned count, std::size_t slot_
       choice = static_cast<std::uint8_t>(c);
     }
   }
-  const std::size_t to = slot * count +
-                         ((example * s.out + channel) * s.pool_height + row) * s.pool_width + column;
+  const std::size_t to =
+      slot * count + ((example * s.out + channel) * s.pool_height + row) * s.pool_width + column;
   y[to] = best < 0.0f ? 0.0f : best;
   choices[to] = choice;
 }
@@ -100,9 +104,9 @@ __global__ void unpool(SlotRange range, Shape s, unsigned count, std::size_t slo
   const unsigned example = i / (s.out * s.conv_width * s.conv_height);
   float value = 0.0f;
   if (row / 2 < s.pool_height && column / 2 < s.pool_width) {
-    const std::size_t from = slot * slot_outputs +
-                             ((example * s.out + channel) * s.pool_height + row / 2) * s.pool_width +
-                             column / 2;
+    const std::size_t from =
+        slot * slot_outputs +
+        ((example * s.out + channel) * s.pool_height + row / 2) * s.pool_width + column / 2;
     if (choices[from] == row % 2 * 2 + column % 2 && y[from] > 0.0f) value = dy[from];
   }
   d_sums[slot * count + i] = value;
@@ -133,9 +137,8 @@ __global__ void pooled_bias(SlotRange range, Shape s, unsigned rows, const float
 void take_patches(SlotRange range, const Layer& layer, std::size_t rows, const float* x,
                   float* patches, cudaStream_t stream) {
   const std::size_t count = rows * layer.positions() * layer.patch();
-  take<<<grid_of(range, count), kBlock, 0, stream>>>(range, shape_of(layer),
-                                                     static_cast<unsigned>(count),
-                                                     rows * layer.inputs(), x, patches);
+  take<<<grid_of(range, count), kBlock, 0, stream>>>(
+      range, shape_of(layer), static_cast<unsigned>(count), rows * layer.inputs(), x, patches);
 }
 
 void put_patches(SlotRange range, const Layer& layer, std::size_t rows, const float* patches,
@@ -149,25 +152,22 @@ void put_patches(SlotRange range, const Layer& layer, std::size_t rows, const fl
 void pool_forward(SlotRange range, const Layer& layer, std::size_t rows, const float* sums,
                   float* y, std::uint8_t* choices, cudaStream_t stream) {
   const std::size_t count = rows * layer.outputs();
-  pool<<<grid_of(range, count), kBlock, 0, stream>>>(range, shape_of(layer),
-                                                     static_cast<unsigned>(count),
-                                                     rows * layer.positions() * layer.out, sums, y,
-                                                     choices);
+  pool<<<grid_of(range, count), kBlock, 0, stream>>>(
+      range, shape_of(layer), static_cast<unsigned>(count), rows * layer.positions() * layer.out,
+      sums, y, choices);
 }
 
 void pool_backward(SlotRange range, const Layer& layer, std::size_t rows, const float* y,
                    const std::uint8_t* choices, const float* dy, float* d_sums,
                    cudaStream_t stream) {
   const std::size_t count = rows * layer.positions() * layer.out;
-  unpool<<<grid_of(range, count), kBlock, 0, stream>>>(range, shape_of(layer),
-                                                       static_cast<unsigned>(count),
-                                                       rows * layer.outputs(), y, choices, dy,
-                                                       d_sums);
+  unpool<<<grid_of(range, count), kBlock, 0, stream>>>(
+      range, shape_of(layer), static_cast<unsigned>(count), rows * layer.outputs(), y, choices, dy,
+      d_sums);
 }
 
 void pooled_bias_gradient(SlotRange range, const Layer& layer, std::size_t rows, const float* y,
-                          const float* dy, float* d_bias, std::size_t stride,
-                          cudaStream_t stream) {
+                          const float* dy, float* d_bias, std::size_t stride, cudaStream_t stream) {
   pooled_bias<<<dim3(static_cast<unsigned>(layer.out), range.count), kBlock, 0, stream>>>(
       range, shape_of(layer), static_cast<unsigned>(rows), y, dy, d_bias, stride);
 }

@@ -48,7 +48,8 @@ class DeviceArray {
   std::size_t size() const { return count_; }
   void poison() { must(cudaMemset(memory_, kPoison, bytes()), "cudaMemset"); }
   void copy_from(std::span<const T> host) {
-    must(cudaMemcpy(data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "to GPU");
+    must(cudaMemcpy(data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
+         "to GPU");
   }
   std::vector<std::remove_const_t<T>> host() const {
     std::vector<T> values(count_);

@@ -10,8 +10,8 @@
 
 namespace hearsay::cuda {
 
-inline constexpr int kBlock = 256;             // threads
-inline constexpr std::size_t kTile = 4096;     // values of a work tile
+inline constexpr int kBlock = 256;          // threads
+inline constexpr std::size_t kTile = 4096;  // values of a work tile
 
 inline bool is_aligned16(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
 

@@ -25,7 +25,8 @@ std::vector<float> random_values(std::size_t n, const char* purpose) {
 
 KernelCase blend_case(std::size_t n, void* stream) {
   const auto w = random_values(n, "w"), in = random_values(n, "in");
-  auto d_w = std::make_shared<DeviceArray<float>>(w), d_in = std::make_shared<DeviceArray<float>>(in);
+  auto d_w = std::make_shared<DeviceArray<float>>(w),
+       d_in = std::make_shared<DeviceArray<float>>(in);
   KernelCase blend;
   blend.bytes = 12.0 * static_cast<double>(n);
   blend.run = [=] {

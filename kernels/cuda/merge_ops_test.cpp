@@ -23,8 +23,8 @@ std::vector<float> random_values(std::size_t n, const char* purpose) {
 }  // namespace
 
 TEST_CASE("blends agree with the CPU bit for bit") {
-  const std::size_t n = GENERATE(0u, 1u, 3u, 4u, 5u, 31u, 255u, 256u, 257u, 4095u, 4096u, 4097u,
-                                 1'000'003u);
+  const std::size_t n =
+      GENERATE(0u, 1u, 3u, 4u, 5u, 31u, 255u, 256u, 257u, 4095u, 4096u, 4097u, 1'000'003u);
   const float alpha = GENERATE(0.0f, 0.1f, 0.5f, 1.0f);
   const bool with_base = GENERATE(false, true);
   const std::size_t shift = GENERATE(0u, 1u, 2u);
@@ -36,7 +36,8 @@ TEST_CASE("blends agree with the CPU bit for bit") {
                            nullptr),
        "blend");
   const auto result = d_w.host();
-  merge_blend(alpha, w, in, with_base ? std::span<const float>(base) : std::span<const float>{}, {});
+  merge_blend(alpha, w, in, with_base ? std::span<const float>(base) : std::span<const float>{},
+              {});
   CHECK((n == 0 || std::memcmp(result.data(), w.data(), n * sizeof(float)) == 0));
   CHECK(d_w.guards_hold());
   CHECK((d_in.guards_hold() && d_base.guards_hold()));

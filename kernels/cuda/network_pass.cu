@@ -6,9 +6,9 @@
 namespace hearsay::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 16;        // bytes; what cuBLASLt's fast kernels want
-constexpr std::size_t kLongSum = 512;         // values; longer ones are cut into parts
-constexpr std::size_t kFewRows = 128;         // more fill a GPU without parts
+constexpr std::size_t kAlignment = 16;  // bytes; what cuBLASLt's fast kernels want
+constexpr std::size_t kLongSum = 512;   // values; longer ones are cut into parts
+constexpr std::size_t kFewRows = 128;   // more fill a GPU without parts
 
 std::size_t alignment_of(const Layer& layer) {
   // Parameters lie one behind the other, so that a weight may begin at any multiple of 4 bytes.
@@ -68,11 +68,11 @@ void NetworkPass::make_backward(cublasLtHandle_t handle, Step& step, bool is_fir
   const std::size_t parts = parts_of(shape_.rows, layer.positions()), part = rows / parts;
   step.gradient_parts = parts;
   if (parts > 1) step.gradient_sums = DeviceMemory<float>(shape_.slots * parts * out * in);
-  step.weight_gradient = std::make_unique<BatchedGemm>(
-      handle,
-      GemmShape{true, false, out, in, part, part * out, part * in,
-                parts > 1 ? out * in : shape_.stride},
-      alignment_of(layer));
+  step.weight_gradient =
+      std::make_unique<BatchedGemm>(handle,
+                                    GemmShape{true, false, out, in, part, part * out, part * in,
+                                              parts > 1 ? out * in : shape_.stride},
+                                    alignment_of(layer));
   if (is_first) return;
   step.input_gradient = std::make_unique<BatchedGemm>(
       handle, GemmShape{false, false, rows, in, out, rows * out, shape_.stride, rows * in},

@@ -22,13 +22,13 @@ class NetworkPass {
  public:
   NetworkPass(cublasLtHandle_t handle, const std::vector<Layer>& layers, const PassShape& shape);
 
-  float* input() const { return input_.data(); }           // [slot][row][inputs]
+  float* input() const { return input_.data(); }  // [slot][row][inputs]
   const float* logits() const { return steps_.back().output.data(); }
   float* d_logits() const { return steps_.back().delta.data(); }
 
   void forward(SlotRange range, const float* weights, cudaStream_t stream);
-  // From d_logits() to the gradient of every parameter. Products of weight gradients run on `beside`,
-  // which is joined again at the end.
+  // From d_logits() to the gradient of every parameter. Products of weight gradients run on
+  // `beside`, which is joined again at the end.
   void backward(SlotRange range, const float* weights, float* gradient, cudaStream_t stream,
                 cudaStream_t beside);
 
@@ -40,8 +40,8 @@ class NetworkPass {
     std::vector<std::unique_ptr<BatchedGemm>> forward;  // one a part
     std::unique_ptr<BatchedGemm> weight_gradient, input_gradient;
     std::size_t gradient_parts = 1;
-    DeviceMemory<float> forward_sums;   // [part][slot][row][out], when there are several
-    DeviceMemory<float> gradient_sums;  // [slot][part][out * in], likewise
+    DeviceMemory<float> forward_sums;              // [part][slot][row][out], when there are several
+    DeviceMemory<float> gradient_sums;             // [slot][part][out * in], likewise
     DeviceMemory<float> patches, sums, d_patches;  // of convolutions
     DeviceMemory<std::uint8_t> choices;
     DeviceMemory<float> output, delta;  // [slot][row][outputs]

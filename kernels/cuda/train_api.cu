@@ -73,8 +73,8 @@ int hs_cuda_train_apply(HsCudaTrainer* trainer, const HsCudaTrainJob* job, doubl
   return guarded([&] { trainer->trainer.apply(*job, scale, gradient); });
 }
 
-int hs_cuda_train_evaluate(HsCudaTrainer* trainer, const float* weights, uint64_t first, size_t count,
-                           const uint8_t* labels, HsCudaTrainSums* sums) {
+int hs_cuda_train_evaluate(HsCudaTrainer* trainer, const float* weights, uint64_t first,
+                           size_t count, const uint8_t* labels, HsCudaTrainSums* sums) {
   return guarded([&] { trainer->trainer.evaluate(weights, first, count, labels, sums); });
 }
 

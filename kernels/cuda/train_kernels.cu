@@ -36,7 +36,8 @@ __global__ void bias_relu(SlotRange range, std::size_t count, std::size_t units,
   const std::size_t i = blockIdx.x * std::size_t{kBlock} + threadIdx.x;
   if (i >= count) return;
   float sum = parts.sums[slot * count + i];
-  for (std::size_t p = 1; p < parts.count; ++p) sum += parts.sums[slot * count + i + p * parts.distance];
+  for (std::size_t p = 1; p < parts.count; ++p)
+    sum += parts.sums[slot * count + i + p * parts.distance];
   sum += bias[slot * stride + i % units];
   y[slot * count + i] = is_hidden && sum < 0.0f ? 0.0f : sum;
 }
@@ -128,8 +129,8 @@ __device__ double warp_sum(double value) {
 }
 
 // grid (tiles, slots)
-__global__ void squares(SlotRange range, std::size_t size, std::size_t stride, const float* gradient,
-                        double* partials) {
+__global__ void squares(SlotRange range, std::size_t size, std::size_t stride,
+                        const float* gradient, double* partials) {
   __shared__ double warps[kBlock / 32];
   const std::size_t slot = range.first + blockIdx.y, begin = blockIdx.x * kTile;
   double sum = 0.0;
@@ -179,7 +180,7 @@ __global__ void update(SlotRange range, UpdateRule rule, double scale, const Slo
   if (step.batch == 0 || step.only_gradient != 0) return;
   if (state.sums != nullptr && !isfinite(state.sums[slot].loss)) return;
   const float factor = gradient_factor(rule.clip, scale, state.partials + slot * tiles, tiles);
-  const kernels::AdamW adamw{step.lr,      rule.beta1,       rule.beta2,      rule.epsilon,
+  const kernels::AdamW adamw{step.lr,           rule.beta1,       rule.beta2,      rule.epsilon,
                              rule.weight_decay, step.correction1, step.correction2};
   // Four values at once, also those behind the last one: there everything is and stays zero.
   const std::size_t base = slot * state.stride / 4;
@@ -230,7 +231,7 @@ void add_bias(SlotRange range, std::size_t rows, std::size_t units, const Parts&
 void add_parts(SlotRange range, std::size_t count, std::size_t parts, const float* sums, float* out,
                std::size_t stride, cudaStream_t stream) {
   part_sums<<<dim3(blocks(count, kBlock), range.count), kBlock, 0, stream>>>(range, count, parts,
-                                                                            sums, out, stride);
+                                                                             sums, out, stride);
 }
 
 void softmax_loss(SlotRange range, std::size_t max_batch, std::size_t classes,
@@ -242,8 +243,8 @@ void softmax_loss(SlotRange range, std::size_t max_batch, std::size_t classes,
 
 void bias_gradient(SlotRange range, std::size_t rows, std::size_t units, const float* y, float* dy,
                    float* d_bias, std::size_t stride, cudaStream_t stream) {
-  bias_back<<<dim3(blocks(units, kUnitBlock), range.count), dim3(kUnitBlock, kRowLanes), 0, stream>>>(
-      range, rows, units, y, dy, d_bias, stride);
+  bias_back<<<dim3(blocks(units, kUnitBlock), range.count), dim3(kUnitBlock, kRowLanes), 0,
+              stream>>>(range, rows, units, y, dy, d_bias, stride);
 }
 
 void gradient_norms(SlotRange range, std::size_t size, std::size_t stride, const float* gradient,

@@ -47,7 +47,8 @@ struct Parts {
   std::size_t count, distance;
 };
 
-// y = sums + bias, then max(y, 0) in hidden layers. NaN stays NaN. bias of slot s: bias + s * stride.
+// y = sums + bias, then max(y, 0) in hidden layers. NaN stays NaN. bias of slot s: bias + s *
+// stride.
 void add_bias(SlotRange range, std::size_t rows, std::size_t units, const Parts& parts,
               const float* bias, std::size_t stride, bool is_hidden, float* y, cudaStream_t stream);
 
@@ -55,8 +56,8 @@ void add_bias(SlotRange range, std::size_t rows, std::size_t units, const Parts&
 void add_parts(SlotRange range, std::size_t count, std::size_t parts, const float* sums, float* out,
                std::size_t stride, cudaStream_t stream);
 
-// Softmax cross-entropy of logits[slot][row][class]; the gradient of the mean loss replaces d_logits
-// unless it is null. scratch: [slot][max_batch] of LossRow.
+// Softmax cross-entropy of logits[slot][row][class]; the gradient of the mean loss replaces
+// d_logits unless it is null. scratch: [slot][max_batch] of LossRow.
 struct LossRow {
   double loss, confidence;
   std::uint32_t correct;

@@ -27,7 +27,8 @@ Trainer::Trainer(int device, const HsCudaTrainPlan& plan)
   must(cublasLtCreate(&handle), "cuBLASLt");
   cublas_.reset(handle);
   read_layers(plan);
-  pass_ = std::make_unique<NetworkPass>(handle, layers_, PassShape{slots_, max_batch_, stride_, true});
+  pass_ =
+      std::make_unique<NetworkPass>(handle, layers_, PassShape{slots_, max_batch_, stride_, true});
   weights_ = DeviceMemory<float>(slots_ * stride_);
   first_ = DeviceMemory<float>(slots_ * stride_);
   second_ = DeviceMemory<float>(rule_.optimizer == HS_CUDA_ADAMW ? slots_ * stride_ : 0);
@@ -133,11 +134,11 @@ void Trainer::give_orders(const HsCudaTrainJob* jobs, std::size_t count) {
 
 void Trainer::begin(const HsCudaTrainJob* jobs, std::size_t count) {
   use();
-  if (count == 0 || !in_flight_.empty()) throw CudaFault("a step is begun with jobs, one at a time");
+  if (count == 0 || !in_flight_.empty())
+    throw CudaFault("a step is begun with jobs, one at a time");
   give_orders(jobs, count);
   const unsigned first = jobs[0].slot, span = jobs[count - 1].slot + 1 - first;
-  launch(2 * count < slots_ ? SlotRange{first, span}
-                            : SlotRange{0, static_cast<unsigned>(slots_)});
+  launch(2 * count < slots_ ? SlotRange{first, span} : SlotRange{0, static_cast<unsigned>(slots_)});
   for (std::size_t j = 0; j < count; ++j) in_flight_.push_back(jobs[j].slot);
 }
 
@@ -174,14 +175,20 @@ void Trainer::enqueue(SlotRange range) {
   if (rule_.clip > 0.0)
     gradient_norms(range, size_, stride_, gradient_.data(), partials_.data(), stream);
   update_weights(range, rule_, 1.0, steps, update_state(true), stream);
-  copy(sums_.data(), d_sums_.data(), slots_ * sizeof(HsCudaTrainSums), cudaMemcpyDeviceToHost, stream);
+  copy(sums_.data(), d_sums_.data(), slots_ * sizeof(HsCudaTrainSums), cudaMemcpyDeviceToHost,
+       stream);
   must(cudaGetLastError(), "a training step");
 }
 
 UpdateState Trainer::update_state(bool looks_at_loss) const {
-  return {weights_.data(),  first_.data(),    second_.data(),
-          gradient_.data(), partials_.data(), looks_at_loss ? d_sums_.data() : nullptr,
-          size_,            stride_};
+  return {weights_.data(),
+          first_.data(),
+          second_.data(),
+          gradient_.data(),
+          partials_.data(),
+          looks_at_loss ? d_sums_.data() : nullptr,
+          size_,
+          stride_};
 }
 
 void Trainer::end(HsCudaTrainSums* sums) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object behind train_api.h. A step is a fixed list of launches over a range of slots: over all of
-// them it is recorded once and replayed as a CUDA graph; where less than half take part, only the
-// range from the first to the last of them runs. Slots inside the range that sit out have zero
+// The object behind train_api.h. A step is a fixed list of launches over a range of slots: over all
+// of them it is recorded once and replayed as a CUDA graph; where less than half take part, only
+// the range from the first to the last of them runs. Slots inside the range that sit out have zero
 // inputs and are not updated.
 #pragma once
 
@@ -81,7 +81,7 @@ class Trainer {
   DeviceMemory<std::uint8_t> d_orders_;
   PinnedMemory<HsCudaTrainSums> sums_;
   DeviceMemory<HsCudaTrainSums> d_sums_;
-  cudaGraphExec_t graph_ = nullptr;       // of all slots
+  cudaGraphExec_t graph_ = nullptr;  // of all slots
   bool was_warm_ = false;  // libraries load what they need in the first step, not in a graph
   std::vector<std::uint32_t> in_flight_;  // slots of the step that runs
   Evaluation evaluation_;

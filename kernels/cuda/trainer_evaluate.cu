@@ -20,7 +20,8 @@ void Trainer::evaluate(const float* weights, std::uint64_t first, std::size_t co
     e.labels = DeviceMemory<std::uint8_t>(e.rows);
     e.losses = DeviceMemory<LossRow>(e.rows);
     e.sums = DeviceMemory<HsCudaTrainSums>(1);
-    e.pass = std::make_unique<NetworkPass>(cublas_.get(), layers_, PassShape{1, e.rows, stride_, false});
+    e.pass =
+        std::make_unique<NetworkPass>(cublas_.get(), layers_, PassShape{1, e.rows, stride_, false});
   }
   if (first + count > image_count_) throw CudaFault("an example is not on the GPU");
   const cudaStream_t stream = stream_.get();
@@ -37,10 +38,11 @@ void Trainer::evaluate(const float* weights, std::uint64_t first, std::size_t co
     to_gpu(e.step.data(), &step, sizeof step);
     to_gpu(e.examples.data(), examples.data(), here * sizeof(std::uint64_t));
     to_gpu(e.labels.data(), labels + done, here);
-    gather_inputs({0, 1}, inputs_of(e.rows), e.step.data(), e.examples.data(), e.pass->input(), stream);
+    gather_inputs({0, 1}, inputs_of(e.rows), e.step.data(), e.examples.data(), e.pass->input(),
+                  stream);
     e.pass->forward({0, 1}, e.weights.data(), stream);
-    softmax_loss({0, 1}, e.rows, layers_.back().out, e.step.data(), e.pass->logits(), e.labels.data(),
-                 nullptr, e.losses.data(), e.sums.data(), stream);
+    softmax_loss({0, 1}, e.rows, layers_.back().out, e.step.data(), e.pass->logits(),
+                 e.labels.data(), nullptr, e.losses.data(), e.sums.data(), stream);
     HsCudaTrainSums part{};
     must(cudaGetLastError(), "an evaluation");
     must(cudaMemcpyAsync(&part, e.sums.data(), sizeof part, cudaMemcpyDeviceToHost, stream),

@@ -146,7 +146,8 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST_CASE("a training step on the GPU is that of the CPU but for rounding") {
   use_one_blas_thread();
-  const Rule rule = GENERATE(Rule{HS_CUDA_SGD, 1.0}, Rule{HS_CUDA_SGD, 0.0}, Rule{HS_CUDA_ADAMW, 1.0});
+  const Rule rule =
+      GENERATE(Rule{HS_CUDA_SGD, 1.0}, Rule{HS_CUDA_SGD, 0.0}, Rule{HS_CUDA_ADAMW, 1.0});
   const Network model =
       GENERATE(Network::mlp({784, 64, 32, 10}), Network::mlp({49, 13, 7}), Network::mlp({30, 5}),
                Network::cnn(28, 28, {6, 16}, {40}, 10), Network::cnn(9, 7, {3}, {}, 4));
@@ -186,7 +187,8 @@ TEST_CASE("a training step on the GPU is that of the CPU but for rounding") {
 }
 
 TEST_CASE("a slot's bits depend neither on its place nor on who shares the step") {
-  const Task task(GENERATE(Network::mlp({784, 256, 128, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
+  const Task task(
+      GENERATE(Network::mlp({784, 256, 128, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
   const TrainerPtr alone = make_trainer(task, 1), many = make_trainer(task, 7);
   for (std::size_t i = 0; i < 9; ++i) {
     const auto one = step(alone, task, {{4, 0}}, i);
@@ -237,10 +239,12 @@ TEST_CASE("gradient and update apart give the bits of a step") {
 
 TEST_CASE("an evaluation on the GPU is that of the CPU") {
   use_one_blas_thread();
-  const Task task(GENERATE(Network::mlp({784, 64, 32, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
+  const Task task(
+      GENERATE(Network::mlp({784, 64, 32, 10}), Network::cnn(28, 28, {8, 16}, {32}, 10)));
   const TrainerPtr trainer = make_trainer(task, 1);
   HsCudaTrainSums sums{};
-  done(hs_cuda_train_evaluate(trainer.get(), task.weights.data(), 7, 290, task.labels.data() + 7, &sums));
+  done(hs_cuda_train_evaluate(trainer.get(), task.weights.data(), 7, 290, task.labels.data() + 7,
+                              &sums));
   Workspace<float> workspace(task.model, kImages);
   for (std::size_t i = 0; i < 290 * 784; ++i)
     workspace.input()[i] = static_cast<float>(task.pixels[7 * 784 + i]) / 128.0f - 1.0f;
@@ -260,6 +264,7 @@ TEST_CASE("what a trainer cannot take is refused in one line") {
   const std::vector<std::uint64_t> far(job.batch, kImages);
   job.examples = far.data();
   CHECK(hs_cuda_train_begin(trainer.get(), &job, 1) == 1);
-  CHECK(hs_cuda_train_put(trainer.get(), 0, HS_CUDA_SECOND, task.weights.data()) == 1);  // SGD has none
+  CHECK(hs_cuda_train_put(trainer.get(), 0, HS_CUDA_SECOND, task.weights.data()) ==
+        1);                                                        // SGD has none
   CHECK(std::isfinite(step(trainer, task, {{0, 0}}, 0)[0].loss));  // and it goes on
 }

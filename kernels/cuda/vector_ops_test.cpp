@@ -11,8 +11,7 @@ using namespace hearsay::kernels;
 
 namespace {
 
-const std::vector<std::size_t> kSizes = {0,    1,    3,      255,       4095,
-                                         4096, 4097, 65'537, 4096 * 1025 + 5};
+const std::vector<std::size_t> kSizes = {0, 1, 3, 255, 4095, 4096, 4097, 65'537, 4096 * 1025 + 5};
 
 }  // namespace
 

@@ -22,8 +22,8 @@ void for_pooled(const Layer& layer, const Body& body) {
   for (std::size_t channel = 0; channel < layer.out; ++channel) {
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t column = 0; column < columns; ++column) {
-        body((channel * rows + row) * columns + column,
-             2 * row * layer.conv_width() + 2 * column, channel);
+        body((channel * rows + row) * columns + column, 2 * row * layer.conv_width() + 2 * column,
+             channel);
       }
     }
   }
@@ -42,7 +42,8 @@ void take_patches(const Layer& layer, std::size_t batch, const T* x, T* patches)
     for_positions(layer, [&](std::size_t, std::size_t row, std::size_t column) {
       for (std::size_t channel = 0; channel < layer.in; ++channel) {
         const T* from = x + (b * layer.in + channel) * area + row * layer.width + column;
-        for (std::size_t i = 0; i < k; ++i, patches += k) std::copy_n(from + i * layer.width, k, patches);
+        for (std::size_t i = 0; i < k; ++i, patches += k)
+          std::copy_n(from + i * layer.width, k, patches);
       }
     });
   }

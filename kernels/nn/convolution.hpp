@@ -22,7 +22,8 @@ void put_patches(const Layer& layer, std::size_t batch, const T* patches, T* dx)
 // y[batch][out][rows / 2][columns / 2] = max(0, largest of four sums); the first wins a tie.
 // NaN stays NaN. choices: which of the four.
 template <typename T>
-void pool_forward(const Layer& layer, std::size_t batch, const T* sums, T* y, std::uint8_t* choices);
+void pool_forward(const Layer& layer, std::size_t batch, const T* sums, T* y,
+                  std::uint8_t* choices);
 // d_sums is overwritten: dy where the value was chosen and y > 0, else 0.
 template <typename T>
 void pool_backward(const Layer& layer, std::size_t batch, const T* y, const std::uint8_t* choices,

@@ -37,7 +37,8 @@ Network Network::mlp(const std::vector<std::size_t>& widths) {
   return network;
 }
 
-Network Network::cnn(std::size_t height, std::size_t width, const std::vector<std::size_t>& channels,
+Network Network::cnn(std::size_t height, std::size_t width,
+                     const std::vector<std::size_t>& channels,
                      const std::vector<std::size_t>& hidden, std::size_t classes) {
   HS_CHECK(!channels.empty());
   Network network;

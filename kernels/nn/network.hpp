@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A feed-forward network as a table of layers: dense, or convolution with 2x2 max pooling, ReLU
 // between them. The parameters are one flat span described by a Layout with the names of a
-// torch.nn.Sequential of the same layers, so that exported models load there. The network itself is a
-// shape and holds no numbers; a workspace (kernels/nn/workspace.hpp) holds the activations.
+// torch.nn.Sequential of the same layers, so that exported models load there. The network itself is
+// a shape and holds no numbers; a workspace (kernels/nn/workspace.hpp) holds the activations.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace hearsay::kernels {
 
 struct Layer {
   enum class Kind { dense, convolution } kind = Kind::dense;
-  std::size_t in = 0, out = 0;      // units, or channels of a convolution
+  std::size_t in = 0, out = 0;                    // units, or channels of a convolution
   std::size_t height = 1, width = 1, kernel = 1;  // of a convolution's input; no padding, stride 1
-  std::size_t weight = 0, bias = 0;  // offsets into the parameters
-  bool is_hidden = true;             // ReLU follows
+  std::size_t weight = 0, bias = 0;               // offsets into the parameters
+  bool is_hidden = true;                          // ReLU follows
 
   bool is_convolution() const { return kind == Kind::convolution; }
   std::size_t conv_height() const { return height - kernel + 1; }  // before pooling
@@ -37,8 +37,10 @@ class Network {
   // widths: input, hidden..., classes; at least two, all >= 1.
   static Network mlp(const std::vector<std::size_t>& widths);
   // LeNet-like: an image of one channel, 5x5 convolutions to `channels`, each with 2x2 max pooling,
-  // then dense layers of `hidden` and `classes` units. Throws UsageError when the image is too small.
-  static Network cnn(std::size_t height, std::size_t width, const std::vector<std::size_t>& channels,
+  // then dense layers of `hidden` and `classes` units. Throws UsageError when the image is too
+  // small.
+  static Network cnn(std::size_t height, std::size_t width,
+                     const std::vector<std::size_t>& channels,
                      const std::vector<std::size_t>& hidden, std::size_t classes);
 
   const Layout& layout() const noexcept { return layout_; }
@@ -50,9 +52,9 @@ class Network {
   // apart.
   double step_flops(std::size_t batch) const;
 
-  // He initialisation (He et al. 2015, arXiv 1502.01852): weights uniform with variance 2 / fan-in (1
-  // / fan-in in the last layer), biases 0. A pure function of the stream, so that all peers of a run
-  // start from the same weights.
+  // He initialisation (He et al. 2015, arXiv 1502.01852): weights uniform with variance 2 / fan-in
+  // (1 / fan-in in the last layer), biases 0. A pure function of the stream, so that all peers of a
+  // run start from the same weights.
   void initialise(Rng& rng, std::span<float> params) const;
 
  private:

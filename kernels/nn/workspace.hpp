@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activations of a network for one thread: forward and backward passes on mini-batches. T = float
-// trains, T = double is for gradient checks.
+// The activations of a network for one thread: forward and backward passes on mini-batches. T =
+// float trains, T = double is for gradient checks.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ class Workspace {
  private:
   // Of one convolution: what its backward pass needs again.
   struct Folded {
-    Buffer<T> patches, sums;           // [batch * positions][patch], [batch * positions][out]
-    Buffer<std::uint8_t> choices;      // [batch][outputs]: which of the four was the largest
+    Buffer<T> patches, sums;       // [batch * positions][patch], [batch * positions][out]
+    Buffer<std::uint8_t> choices;  // [batch][outputs]: which of the four was the largest
   };
   void forward(std::size_t batch, const T* params);
   void backward(std::size_t batch, const T* params, std::size_t layer);

@@ -24,8 +24,8 @@ constexpr double kMostValues = 1e10;
 constexpr std::uint64_t kMostThreads = 256;
 
 CommandSyntax kernels_syntax() {
-  CommandSyntax syntax = bench_syntax(
-      "bench kernels", "operators on flat weights beside a copy, every value checked");
+  CommandSyntax syntax =
+      bench_syntax("bench kernels", "operators on flat weights beside a copy, every value checked");
   syntax.options = {"device", "json"};
   const auto option = [](const char* name, const char* value, const char* placeholder,
                          const char* help) {
@@ -72,10 +72,8 @@ KernelBenchPlan plan_of(const Arguments& arguments, bool on_gpu) {
     plan.sizes.push_back(static_cast<std::size_t>(size));
   }
   plan.only = comma_parts(arguments.value("only").value_or(""));
-  const std::uint64_t threads =
-      parse_count("--threads", arguments.value("threads").value_or("2"));
-  if (threads < 1 || threads > kMostThreads)
-    throw kernels::UsageError("--threads: from 1 to 256");
+  const std::uint64_t threads = parse_count("--threads", arguments.value("threads").value_or("2"));
+  if (threads < 1 || threads > kMostThreads) throw kernels::UsageError("--threads: from 1 to 256");
   plan.threads = static_cast<std::size_t>(threads);
   return plan;
 }
@@ -87,7 +85,7 @@ void run_cuda_cases(const KernelBenchPlan& plan, int gpu, const RowSink& sink) {
   std::vector<const char*> only;
   for (const std::string& part : plan.only) only.push_back(part.c_str());
   const auto take = [](void* user, const HsCudaBenchRow* row) {
-    KernelRow made{row->op, row->n, row->bytes, row->p50_s, row->p99_s, row->copy_bytes_per_s,
+    KernelRow made{row->op,   row->n, row->bytes, row->p50_s, row->p99_s, row->copy_bytes_per_s,
                    row->wrong};
     (*static_cast<const RowSink*>(user))(made);
   };

@@ -96,7 +96,8 @@ gossip::Event header_event(const RunDir& run, const RunConfig& config, const Run
   event.add("run", run.name()).add("time", utc_now()).add("seed", config.seed);
   event.add("git", git_commit()).add("clock", std::string(facts.clock));
   event.add("peers", std::int64_t{config.peers}).add("launcher", std::string(facts.launcher));
-  event.add("blas", kernels::blas_description()).add("device", facts.device.empty() ? config.device : facts.device);
+  event.add("blas", kernels::blas_description());
+  event.add("device", facts.device.empty() ? config.device : facts.device);
   if (peer) {
     event.add("self", gossip::peer_name(*peer)).add("host", host_name());
     event.add("pid", static_cast<std::int64_t>(getpid()));

@@ -72,8 +72,7 @@ std::vector<HsCudaDevice> cuda_devices(std::string& why) {
                              : "no GPU: " + std::string(text_of(error));
     return {};
   }
-  const auto facts_of =
-      library->function<decltype(&hs_cuda_device_facts)>("hs_cuda_device_facts");
+  const auto facts_of = library->function<decltype(&hs_cuda_device_facts)>("hs_cuda_device_facts");
   std::vector<HsCudaDevice> devices;
   for (int i = 0; i < count; ++i) {
     HsCudaDevice facts{};

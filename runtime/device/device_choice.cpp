@@ -48,8 +48,9 @@ DeviceChoice choose_devices(const std::string& text) {
   for (const std::string& value : spec.values) {
     const std::uint64_t index = parse_count(kFlag, value);
     if (index >= devices.size()) {
-      throw kernels::UsageError(std::string(kFlag) + ": there is no GPU " + value + "; this machine has " +
-                                std::to_string(devices.size()) + ", from 0 on");
+      throw kernels::UsageError(std::string(kFlag) + ": there is no GPU " + value +
+                                "; this machine has " + std::to_string(devices.size()) +
+                                ", from 0 on");
     }
     if (std::count(gpus.begin(), gpus.end(), static_cast<int>(index)) > 0)
       throw kernels::UsageError(std::string(kFlag) + ": GPU " + value + " is named twice");

@@ -18,8 +18,8 @@ struct DeviceChoice {
 // Throws UsageError: no such word, no GPU where one is asked for, no GPU of that number.
 DeviceChoice choose_devices(const std::string& spec);
 
-// One of them, for a peer that is a process of its own: by its place among the processes of its host
-// where the launcher tells, else by its number.
+// One of them, for a peer that is a process of its own: by its place among the processes of its
+// host where the launcher tells, else by its number.
 DeviceChoice choose_device_of_peer(const std::string& spec, std::uint32_t peer);
 
 }  // namespace hearsay::runtime

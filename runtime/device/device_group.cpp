@@ -56,8 +56,7 @@ DeviceGroup::DeviceGroup(int gpu, const NnContext& context, std::size_t slots, s
   plan.slots = slots;
   plan.max_batch = batch;
   plan.chunk = has_convolutions ? kEvaluationRows / 8 : kEvaluationRows;
-  plan.optimizer =
-      optimizer.kind == OptimizerOptions::Kind::adamw ? HS_CUDA_ADAMW : HS_CUDA_SGD;
+  plan.optimizer = optimizer.kind == OptimizerOptions::Kind::adamw ? HS_CUDA_ADAMW : HS_CUDA_SGD;
   plan.momentum = static_cast<float>(optimizer.momentum);
   plan.beta1 = static_cast<float>(optimizer.beta1);
   plan.beta2 = static_cast<float>(optimizer.beta2);
@@ -68,9 +67,9 @@ DeviceGroup::DeviceGroup(int gpu, const NnContext& context, std::size_t slots, s
   plan.shift = context.input().shift.data();
   HsCudaTrainer* made = nullptr;
   if (calls_.create(gpu, &plan, &made) != 0) {
-    throw kernels::UsageError("--device: GPU " + std::to_string(gpu) + ", " + std::to_string(slots) +
-                              " models of " + std::to_string(parameters_) + " parameters: " +
-                              calls_.error() + "; --device cpu trains without");
+    throw kernels::UsageError("--device: GPU " + std::to_string(gpu) + ", " +
+                              std::to_string(slots) + " models of " + std::to_string(parameters_) +
+                              " parameters: " + calls_.error() + "; --device cpu trains without");
   }
   trainer_.reset(made);
 }

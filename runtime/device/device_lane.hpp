@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compute lane that trains on GPUs: jobs wait until a result is due, then all that wait run as one
-// batch on each GPU, the GPUs at the same time. What else a host has to do runs on threads. One
+// A compute lane that trains on GPUs: jobs wait until a result is due, then all that wait run as
+// one batch on each GPU, the GPUs at the same time. What else a host has to do runs on threads. One
 // thread submits and waits.
 #pragma once
 

@@ -89,8 +89,8 @@ HsCudaTrainJob DeviceTrainer::prepare(bool only_gradient) {
 }
 
 gossip::StepReport DeviceTrainer::finish(const HsCudaTrainSums& sums) {
-  const gossip::StepReport made =
-      report(examples_.size(), {sums.loss, sums.confidence, static_cast<std::size_t>(sums.correct)});
+  const gossip::StepReport made = report(
+      examples_.size(), {sums.loss, sums.confidence, static_cast<std::size_t>(sums.correct)});
   if (only_gradient_) {
     if (gradient_.size() == 0) gradient_ = kernels::Buffer<float>(weights_.size());
     group_.get(slot_, DeviceGroup::Array::gradient, gradient_.span());

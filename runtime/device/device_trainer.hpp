@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains one peer's model in a slot of a GPU. Weights, optimiser state and gradient live there;
-// whoever asks for them gets a copy in host memory, which goes back before the next mini-batch if it
-// may have been changed. Cost of a merge: the weights down and up once (1 MB each way: some 40 us).
+// whoever asks for them gets a copy in host memory, which goes back before the next mini-batch if
+// it may have been changed. Cost of a merge: the weights down and up once (1 MB each way: some 40
+// us).
 #pragma once
 
 #include <vector>

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "kernels/core/digest.hpp"
+#include "kernels/core/tile_tree.hpp"
+#include "kernels/ops/merge_ops.hpp"
 
 namespace hearsay::runtime {
 namespace {
 
-constexpr int kMostDigestShare = 100;      // one part in so many
-constexpr std::size_t kMostUntaken = 256;  // where nobody takes them, as in simulations
+constexpr int kMostDigestShare = 100;         // one part in so many
+constexpr std::size_t kLeastShared = 65'536;  // values; fewer are done before a thread has woken
+constexpr std::size_t kMostUntaken = 256;     // where nobody takes them, as in simulations
 
 }  // namespace
 
@@ -23,15 +26,28 @@ HostModel::HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, b
       worker_(worker),
       track_blocks_(track_blocks) {}
 
+kernels::Workers& HostModel::workers() {
+  return lent_ != nullptr && size_ >= kLeastShared ? *lent_ : alone_;
+}
+
 kernels::MergeStats HostModel::measure(const merge::Snapshot& in, const merge::Snapshot* base) {
   const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
-  return kernels::merge_stats(trainer_.read_weights(), in.span(), base_span, mark_.span());
+  return kernels::merge_stats(trainer_.read_weights(), in.span(), base_span, mark_.span(),
+                              workers());
 }
 
 void HostModel::blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) {
   const auto base_span = base != nullptr ? base->span() : std::span<const float>{};
-  kernels::merge_blend(static_cast<float>(alpha), trainer_.weights(), in.span(), base_span,
-                       mark_.span());
+  const std::span<float> own = trainer_.weights(), mark = mark_.span();
+  const auto part = [](auto all, std::size_t begin, std::size_t end) {
+    return all.empty() ? all : all.subspan(begin, end - begin);
+  };
+  kernels::for_tiles(workers(), own.size(), kernels::kTileValues,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       kernels::merge_blend(static_cast<float>(alpha), part(own, begin, end),
+                                            part(in.span(), begin, end),
+                                            part(base_span, begin, end), part(mark, begin, end));
+                     });
 }
 
 void HostModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
@@ -41,8 +57,7 @@ void HostModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
 }
 
 gossip::Probe HostModel::probe(const merge::Snapshot* other) {
-  return trainer_.probe(
-      other != nullptr ? other->span() : trainer_.read_weights(), worker_);
+  return trainer_.probe(other != nullptr ? other->span() : trainer_.read_weights(), worker_);
 }
 
 std::vector<double> HostModel::probe_losses(const gossip::Blend* tried) {
@@ -91,12 +106,15 @@ void HostModel::begin_block() {
   if (!track_blocks_) return;
   const auto weights = trainer_.read_weights();
   if (mark_.size() == 0) mark_ = kernels::Buffer<float>(weights.size());
-  std::copy(weights.begin(), weights.end(), mark_.data());
+  kernels::for_tiles(workers(), weights.size(), kernels::kTileValues,
+                     [&](std::size_t begin, std::size_t end, std::size_t) {
+                       std::copy_n(weights.data() + begin, end - begin, mark_.data() + begin);
+                     });
 }
 
 double HostModel::block_displacement() {
   if (mark_.size() == 0) return 0.0;
-  return std::sqrt(kernels::squared_distance(trainer_.read_weights(), mark_.span()));
+  return std::sqrt(kernels::squared_distance(trainer_.read_weights(), mark_.span(), workers()));
 }
 
 }  // namespace hearsay::runtime

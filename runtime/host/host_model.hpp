@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gossip/local_model.hpp"
+#include "kernels/core/workers.hpp"
 #include "runtime/host/snapshot_pool.hpp"
 #include "runtime/train/trainer.hpp"
 
@@ -28,6 +29,9 @@ class HostModel final : public gossip::LocalModel {
   // `worker`: whose scratch memory probes use. `track_blocks` = false saves the mark (and reports
   // displacement 0).
   HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks);
+
+  // Threads for passes over the weights, from now on; without, the caller's own.
+  void lend(kernels::Workers& workers) { lent_ = &workers; }
 
   std::size_t size() const override { return size_; }
   merge::SnapshotRef snapshot() override { return pool_.copy(trainer_.read_weights()); }
@@ -53,8 +57,12 @@ class HostModel final : public gossip::LocalModel {
   void state(gossip::Archive& archive) { archive.array("mark", mark_); }  // beyond the trainer's
 
  private:
+  kernels::Workers& workers();
+
   Trainer& trainer_;
   SnapshotPool& pool_;
+  kernels::OneWorker alone_;
+  kernels::Workers* lent_ = nullptr;
   std::size_t size_;
   std::size_t worker_;
   bool track_blocks_;

@@ -150,6 +150,16 @@ TEST_CASE("a journal with a wrong byte anywhere ends before it, with a reason") 
   }
 }
 
+TEST_CASE("a folder in a journal's place is named") {
+  const TempDir dir;
+  try {
+    JournalReader reader(dir.path());
+    FAIL("a folder was read");
+  } catch (const hearsay::kernels::UsageError& error) {
+    CHECK(std::string(error.what()).find(dir.path()) != std::string::npos);
+  }
+}
+
 TEST_CASE("a journal that cannot be written says so and takes no more") {
   InputJournal nowhere("/no/such/folder/inputs.0.bin", {});
   CHECK(nowhere.failure());

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <utility>
@@ -28,6 +29,9 @@ std::vector<std::byte> read_whole(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw kernels::UsageError("journal " + path + ": " + error_text(errno));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))  // can be opened, and throws when read
+    throw kernels::UsageError("journal " + path + ": " + error_text(EISDIR));
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};

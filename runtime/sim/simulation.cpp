@@ -71,6 +71,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);
+    merge_workers_ = std::make_unique<LaneWorkers>(*lane_);
   }
   std::uint64_t most_steps = 0;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
@@ -122,6 +123,7 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
     peer.trainer = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
   }
   peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
+  if (gpus_) peer.model->lend(*merge_workers_);  // threads have little else to do
   peer.model->keep_digests(digest_mode(config_.log_digests, DigestMode::off));
 }
 
@@ -163,7 +165,8 @@ PoolResult Simulation::run(EventSink& events, SimHooks hooks) {
       },
       result);
   result.wall_s = wall_s();
-  result.training_share = training_s() / (result.wall_s * static_cast<double>(lane_->trains_at_once()));
+  result.training_share =
+      training_s() / (result.wall_s * static_cast<double>(lane_->trains_at_once()));
   judge(config_, {.stuck = outcome.stuck, .broken = checks.breaches()}, result);
   return result;
 }

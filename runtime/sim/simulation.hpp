@@ -16,6 +16,7 @@
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/export_model.hpp"
 #include "runtime/host/host_model.hpp"
+#include "runtime/host/lane_workers.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/seams/compute_lane.hpp"
 #include "runtime/sim/sim_host.hpp"
@@ -71,7 +72,8 @@ class Simulation {
   DeviceChoice device_;
   std::unique_ptr<ComputeLane> lane_;
   std::unique_ptr<NnContext> context_;
-  std::unique_ptr<DevicePool> gpus_;  // null on a CPU
+  std::unique_ptr<DevicePool> gpus_;  // null on a CPU, as is
+  std::unique_ptr<LaneWorkers> merge_workers_;
   SnapshotPool snapshots_;
   std::vector<std::size_t> shard_sizes_;
   std::uint64_t most_steps_ = 0;  // an epoch, of the largest shard

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which examples of a shard come next: mini-batches in a fresh order every pass, the order a pure
-// function of (seed, peer, pass). With a probe share, the last examples of a seeded shuffle are kept
-// out. Cost: a shuffle a pass.
+// function of (seed, peer, pass). With a probe share, the last examples of a seeded shuffle are
+// kept out. Cost: a shuffle a pass.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,7 @@ class MiniBatches {
   std::span<const std::uint32_t> next();
   std::span<const std::uint32_t> probe() const { return probe_; }
   std::size_t examples() const noexcept { return order_.size(); }  // that are trained on
-  std::uint64_t steps_per_pass() const noexcept {
-    return (order_.size() + batch_ - 1) / batch_;
-  }
+  std::uint64_t steps_per_pass() const noexcept { return (order_.size() + batch_ - 1) / batch_; }
   // `steps` mini-batches have been done. The order of a pass follows from the passes before it, so
   // it is made again instead of kept.
   void state(gossip::Archive& archive, std::uint64_t& steps);

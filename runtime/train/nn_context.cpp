@@ -10,8 +10,7 @@ namespace hearsay::runtime {
 NnContext::NnContext(kernels::Network model, Standardisation input, std::size_t workers,
                      std::size_t max_batch)
     : model_(std::move(model)), input_(std::move(input)), max_batch_(max_batch) {
-  HS_CHECK(input_.scale.size() == model_.inputs() &&
-           input_.shift.size() == input_.scale.size());
+  HS_CHECK(input_.scale.size() == model_.inputs() && input_.shift.size() == input_.scale.size());
   for (std::size_t w = 0; w < workers; ++w) {
     workspaces_.push_back(std::make_unique<kernels::Workspace<float>>(model_, max_batch));
   }

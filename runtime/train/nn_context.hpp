@@ -16,7 +16,8 @@ namespace hearsay::runtime {
 
 class NnContext {
  public:
-  NnContext(kernels::Network model, Standardisation input, std::size_t workers, std::size_t max_batch);
+  NnContext(kernels::Network model, Standardisation input, std::size_t workers,
+            std::size_t max_batch);
 
   const kernels::Network& model() const noexcept { return model_; }
   const Standardisation& input() const noexcept { return input_; }

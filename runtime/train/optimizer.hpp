@@ -34,7 +34,7 @@ class Optimizer {
   void apply(std::span<float> weights, std::span<const float> gradient, double scale,
              double factor);
 
-  void reset();  // as new
+  void reset();                                                           // as new
   void state(gossip::Archive& archive) { archive("updates", updates_); }  // beside moments()
   std::vector<std::pair<std::string_view, std::span<float>>> moments();
 

@@ -8,8 +8,8 @@
 
 using namespace hearsay::runtime;
 using hearsay::kernels::Network;
-using hearsay::kernels::Workspace;
 using hearsay::kernels::Rng;
+using hearsay::kernels::Workspace;
 
 namespace {
 
@@ -68,7 +68,8 @@ TEST_CASE("before a convolution all pixels are treated alike, and folding keeps 
   ImageSet images{8, 8, 3, std::vector<std::uint8_t>(40 * 64), std::vector<std::uint8_t>(40)};
   Rng rng = Rng::stream(2, "standardisation-test");
   for (std::size_t i = 0; i < images.pixels.size(); ++i)
-    images.pixels[i] = static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(3 * (i % 64) + 60)));
+    images.pixels[i] =
+        static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(3 * (i % 64) + 60)));
   for (auto& label : images.labels) label = static_cast<std::uint8_t>(rng.below(3));
   const Network network = Network::cnn(8, 8, {4}, {6}, 3);
   const Standardisation input = standardise(images, network);

@@ -59,7 +59,8 @@ void hs_cuda_train_destroy(HsCudaTrainer* trainer);
 /* Of the last call in this thread that did not return 0. */
 const char* hs_cuda_train_error(void);
 
-/* Keeps `count` images of as many bytes as the network has inputs on the device; *first is the place of the first. */
+/* Keeps `count` images on the device, each of as many bytes as the network has inputs; *first is the
+ * place of the first. */
 int hs_cuda_train_add_images(HsCudaTrainer* trainer, const uint8_t* pixels, size_t count,
                              uint64_t* first);
 

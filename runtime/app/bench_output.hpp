@@ -29,8 +29,9 @@ CommandSyntax bench_syntax(const char* name, const char* summary);
 // "a,b": the parts; none of an empty text.
 std::vector<std::string> comma_parts(const std::string& text);
 
-// `hearsay bench kernels` and `scale` (bench_<name>_command.cpp).
+// `hearsay bench kernels`, `record` and `scale` (bench_<name>_command.cpp).
 int bench_kernels_command(const std::vector<std::string>& args);
+int bench_record_command(const std::vector<std::string>& args);
 int bench_scale_command(const std::vector<std::string>& args);
 
 }  // namespace hearsay::runtime

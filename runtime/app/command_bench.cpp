@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearsay bench: kernels, train (samples per second, share of sgemm), mix (contraction against
-// theory), net (what the transport carries between processes) and scale.
+// theory), net (what the transport carries between processes), record and scale.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -296,6 +296,8 @@ int command_bench(const std::vector<std::string>& args) {
                                        {"train", "training step against sgemm", train},
                                        {"mix", "mixing against theory", mix},
                                        {"net", "frames between processes", net},
+                                       {"record", "what a replay needs, written down",
+                                        bench_record_command},
                                        {"scale", "pools of thousands", bench_scale_command}};
   return run_verb("bench", verbs, args);
 }

@@ -35,9 +35,9 @@ std::uint64_t block_by_value(const QuantiseSpec& spec, std::uint64_t index, std:
   std::uint64_t bad = 0;
   PhiloxBlock words{};
   for (std::size_t i = 0; i < n; ++i) {
-    if (spec.stochastic && i % 4 == 0)
-      words = quantise_words((index + i) / 4, spec.stream, spec.seed);
-    const std::uint32_t offset = spec.stochastic ? words.word[i % 4] >> 17 : kQuantiseHalf;
+    if (spec.stochastic && i % 8 == 0)
+      words = quantise_words((index + i) / 8, spec.stream, spec.seed);
+    const std::uint32_t offset = spec.stochastic ? quantise_offset(words, i) : kQuantiseHalf;
     const bool is_bad = (float_bits(x[i]) & kInfinityBits) == kInfinityBits;
     const float value = is_bad ? 0.0f : x[i];
     bad += is_bad;
@@ -90,10 +90,31 @@ HS_AVX2_INLINE void store_levels(const __m256i* level, std::uint32_t bits, std::
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), bytes);
 }
 
+// The offsets of 64 values in a row, kept from one block of 32 to the next.
+struct Offsets {
+  PhiloxKeys keys;
+  std::uint64_t high;  // upper half of the counters
+  std::uint64_t at;    // of the values 64 * at and on
+  alignas(32) std::uint16_t value[64];
+};
+
+HS_AVX2_INLINE const std::uint16_t* offsets_of_32(Offsets& held, std::uint64_t index) {
+  if (held.at != index / 64) {
+    held.at = index / 64;
+    __m256i words[4];
+    philox_32_words(held.at * 8, held.high, held.keys, words);
+    for (std::size_t w = 0; w < 4; ++w) {
+      _mm256_store_si256(reinterpret_cast<__m256i*>(held.value + 16 * w),
+                         _mm256_srli_epi16(words[w], 1));
+    }
+  }
+  return held.value + index % 64;
+}
+
 template <bool kResidual>
-HS_AVX2_INLINE void block_avx2(const QuantiseSpec& spec, const PhiloxKeys& keys,
-                               std::uint64_t index, const float* x, const BlockScale& by,
-                               std::uint8_t* q, float* residual) {
+HS_AVX2_INLINE void block_avx2(const QuantiseSpec& spec, Offsets& held, std::uint64_t index,
+                               const float* x, const BlockScale& by, std::uint8_t* q,
+                               float* residual) {
   const __m256 multiplier = _mm256_set1_ps(by.multiplier), scale = _mm256_set1_ps(by.scale);
   const __m256 shift = _mm256_set1_ps(kQuantiseShift);
   const __m256i shift_bits = _mm256_set1_epi32(static_cast<int>(kQuantiseShiftBits));
@@ -101,8 +122,11 @@ HS_AVX2_INLINE void block_avx2(const QuantiseSpec& spec, const PhiloxKeys& keys,
   for (__m256i& each : offset) each = _mm256_set1_epi32(static_cast<int>(kQuantiseHalf));
   for (std::size_t i = 0; i < spec.block; i += 32) {
     if (spec.stochastic) {
-      philox_32_words((index + i) / 4, spec.stream, keys, offset);
-      for (__m256i& each : offset) each = _mm256_srli_epi32(each, 17);
+      const std::uint16_t* const values = offsets_of_32(held, index + i);
+      for (std::size_t g = 0; g < 4; ++g) {
+        offset[g] =
+            _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(values + 8 * g)));
+      }
     }
     for (std::size_t g = 0; g < 4; ++g) {
       const __m256 value = _mm256_loadu_ps(x + i + 8 * g);
@@ -160,7 +184,7 @@ std::uint64_t all_by_value(const Blocks& blocks) {
 template <bool kResidual>
 HS_AVX2 std::uint64_t all_avx2(const Blocks& blocks) {
   const QuantiseSpec spec = blocks.spec;
-  const PhiloxKeys keys = philox_keys(spec.seed);
+  Offsets held{philox_keys(spec.seed), spec.stream, ~std::uint64_t{0}, {}};
   const std::size_t whole = blocks.x.size() / spec.block;
   const float levels = levels_of(spec);
   std::uint64_t bad = 0;
@@ -174,7 +198,7 @@ HS_AVX2 std::uint64_t all_avx2(const Blocks& blocks) {
     }
     const BlockScale by = block_scale(most, levels, spec.bf16_scales);
     blocks.put_scale(b, by.scale);
-    block_avx2<kResidual>(spec, keys, blocks.first + begin, x, by, blocks.q + begin * spec.bits / 8,
+    block_avx2<kResidual>(spec, held, blocks.first + begin, x, by, blocks.q + begin * spec.bits / 8,
                           blocks.residual + (kResidual ? begin : 0));
   }
   if (whole * spec.block < blocks.x.size()) bad += blocks.by_value(whole);

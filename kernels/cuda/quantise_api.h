@@ -21,7 +21,7 @@ typedef struct {
 
 /* n values from global index `first`. d_residual: null, n values, or d_x itself. *d_bad grows by
  * the values that are not finite (the caller sets it to 0 before). Fast where d_x and d_residual
- * are aligned to 16 bytes and d_q to 4. Traffic: 4 + bits/8 + (4 or 2)/block B per value, + 4 with
+ * are aligned to 16 bytes and d_q to 8. Traffic: 4 + bits/8 + (4 or 2)/block B per value, + 4 with
  * a residual. */
 int hs_cuda_quantise(const HsQuantiseSpec* spec, uint64_t first, const float* d_x, size_t n,
                      uint8_t* d_q, void* d_scales, float* d_residual, unsigned long long* d_bad,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp takes 512 values: four float4 a lane, so that a block of 32 to 128 lies in 8 to 32 lanes
-// of one of them and a block of 256 in two. Largest magnitudes go by shuffles; each block's two
-// divisions are done by one lane, whose scales are then stored side by side. One Philox block gives
-// the offsets of one float4. All counts are size_t.
+// A warp takes 256 values, eight in a row a lane: what one block of Philox serves, so that a block
+// of 32 to 256 lies in 4 to 32 lanes and its largest magnitude goes by two to five shuffles. Each
+// lane works out its block's scale; the next eight values are on their way meanwhile. Values that
+// are not finite show in the largest magnitude and send the warp a longer way. All counts are
+// size_t.
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/quantise_api.h"
 #include "kernels/ops/quantise_math.hpp"
@@ -13,9 +14,8 @@ using namespace hearsay::cuda;
 using namespace hearsay::kernels;
 
 constexpr unsigned kAll = 0xFFFFFFFFu;
-constexpr int kGroups = 4;                // float4 a lane
-constexpr size_t kChunk = kGroups * 128;  // values of a warp
-constexpr size_t kCta = 8 * kChunk;
+constexpr size_t kCta = 2048;  // values of a block of threads
+constexpr int kResident = 6;   // blocks of threads on a multiprocessor at a time
 
 struct QuantiseArgs {
   const float* x;
@@ -24,97 +24,142 @@ struct QuantiseArgs {
   float* residual;
   unsigned long long* bad;
   size_t n;
-  uint64_t first, seed, stream;
-  bool is_bf16, is_vector;  // is_vector: float4 and 32-bit accesses are aligned
+  uint64_t first, stream;
+  uint32_t key0[10], key1[10];  // of Philox's rounds
+  bool is_bf16, is_vector;      // is_vector: float4 and whole stores of levels are aligned
 };
 
-__device__ void load_quad(const QuantiseArgs& a, size_t i, bool fast, float (&v)[4]) {
-  if (fast) {
-    const float4 x = __ldcs(reinterpret_cast<const float4*>(a.x + i));
-    v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
-    return;
+void set_keys(QuantiseArgs& args, uint64_t seed) {
+  uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round, key0 += 0x9E3779B9u, key1 += 0xBB67AE85u) {
+    args.key0[round] = key0;
+    args.key1[round] = key1;
   }
-#pragma unroll
-  for (int c = 0; c < 4; ++c) v[c] = i + c < a.n ? a.x[i + c] : 0.0f;
 }
 
-// Sets what is not finite to 0 and counts it; returns the bits of the largest magnitude.
-__device__ uint32_t clean_quad(float (&v)[4], uint32_t& bad) {
-  uint32_t most = 0;
+// philox_block with the keys at hand.
+__device__ PhiloxBlock words_of(const QuantiseArgs& args, uint64_t octet) {
+  uint32_t a = static_cast<uint32_t>(octet), b = static_cast<uint32_t>(octet >> 32);
+  uint32_t c = static_cast<uint32_t>(args.stream), d = static_cast<uint32_t>(args.stream >> 32);
 #pragma unroll
-  for (int c = 0; c < 4; ++c) {
-    const uint32_t bits = float_bits(v[c]) & 0x7FFFFFFFu;
-    const bool is_bad = bits >= kInfinityBits;
-    bad += is_bad;
-    v[c] = is_bad ? 0.0f : v[c];
-    most = max(most, is_bad ? 0u : bits);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53u} * a;
+    const uint64_t p1 = uint64_t{0xCD9E8D57u} * c;
+    a = static_cast<uint32_t>(p1 >> 32) ^ b ^ args.key0[round];
+    b = static_cast<uint32_t>(p1);
+    c = static_cast<uint32_t>(p0 >> 32) ^ d ^ args.key1[round];
+    d = static_cast<uint32_t>(p0);
   }
+  return {{a, b, c, d}};
+}
+
+__device__ void load_octet(const QuantiseArgs& a, size_t i, float (&v)[8]) {
+  const float4 x = __ldcs(reinterpret_cast<const float4*>(a.x + i));
+  const float4 y = __ldcs(reinterpret_cast<const float4*>(a.x + i) + 1);
+  v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
+  v[4] = y.x, v[5] = y.y, v[6] = y.z, v[7] = y.w;
+}
+
+// Unlike fmaxf, NaN when either is.
+__device__ float larger_magnitude(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
   return most;
 }
 
+// Largest magnitude of a lane's block; not finite when one of the values is not.
+template <int kBlock>
+__device__ float most_of_block(const float (&v)[8]) {
+  float most[4];
+#pragma unroll
+  for (int c = 0; c < 4; ++c) most[c] = larger_magnitude(v[c], v[c + 4]);
+  most[0] =
+      larger_magnitude(larger_magnitude(most[0], most[1]), larger_magnitude(most[2], most[3]));
+#pragma unroll
+  for (int step = kBlock / 16; step > 0; step /= 2)
+    most[0] = larger_magnitude(most[0], __shfl_xor_sync(kAll, most[0], step));
+  return most[0];
+}
+
+// Sets what is not finite to 0; returns how many there were.
+__device__ uint32_t clean_octet(float (&v)[8]) {
+  uint32_t bad = 0;
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const bool is_bad = (float_bits(v[c]) & kInfinityBits) == kInfinityBits;
+    bad += is_bad;
+    v[c] = is_bad ? 0.0f : v[c];
+  }
+  return bad;
+}
+
+// The bits of block_scale: 2^15 / s is 2^15 times 1 / s, and no 1 / s of a finite s is denormal,
+// as s is at most 2^128 / 7.
 template <int kBits>
-__device__ void store_levels(const QuantiseArgs& a, size_t i, bool fast,
-                             const int32_t (&level)[4]) {
-  if (kBits == 8) {
-    if (fast) {
-      const uint32_t low = __byte_perm(level[0], level[1], 0x0040);
-      const uint32_t high = __byte_perm(level[2], level[3], 0x0040);
-      *reinterpret_cast<uint32_t*>(a.q + i) = __byte_perm(low, high, 0x5410);
-      return;
+__device__ BlockScale scale_of_block(float most, bool is_bf16) {
+  constexpr float kLevels = kBits == 8 ? 127.0f : 7.0f;
+  float scale = scale_by_inverse(most, kLevels, 1.0f / kLevels);
+  if (is_bf16) scale = bits_float((float_bits(scale) + 0xFFFFu) & 0xFFFF0000u);
+  const float multiplier = __frcp_rn(scale) * kQuantisePoint;
+  const bool is_zero = float_bits(multiplier) >= kInfinityBits;
+  return {is_zero ? 0.0f : scale, is_zero ? 0.0f : multiplier};
+}
+
+// With bits = 16 bits of the value, of which `quantised` has the upper 15 for its offset, twice its
+// sum and one bit too small to matter. Its level is in the upper half, plus 128 in the third byte.
+__device__ uint32_t shifted_sum(float x, float multiplier, uint32_t bits) {
+  return 2 * float_bits(x * multiplier + kQuantiseShift) + bits;
+}
+
+__device__ int32_t level_of(uint32_t sum) {
+  return static_cast<int32_t>(sum - 2 * kQuantiseShiftBits) >> 16;
+}
+
+// The third bytes of four.
+__device__ uint32_t third_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  return __byte_perm(__byte_perm(a, b, 0x0062), __byte_perm(c, d, 0x0062), 0x5410);
+}
+
+template <int kBits, bool kFast>
+__device__ void store_levels(const QuantiseArgs& a, size_t i, const uint32_t (&sum)[8]) {
+  if constexpr (kBits == 8 && kFast) {
+    const uint32_t low = third_bytes(sum[0], sum[1], sum[2], sum[3]) ^ 0x80808080u;
+    const uint32_t high = third_bytes(sum[4], sum[5], sum[6], sum[7]) ^ 0x80808080u;
+    *reinterpret_cast<uint2*>(a.q + i) = make_uint2(low, high);
+  } else if constexpr (kBits == 8) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+      if (i + c < a.n) a.q[i + c] = static_cast<uint8_t>(level_of(sum[c]));
+  } else {
+    const uint32_t even = third_bytes(sum[0], sum[2], sum[4], sum[6]);
+    const uint32_t odd = third_bytes(sum[1], sum[3], sum[5], sum[7]);
+    const uint32_t pairs = (even & 0x0F0F0F0Fu) | (odd << 4 & 0xF0F0F0F0u);
+    if constexpr (kFast) {
+      *reinterpret_cast<uint32_t*>(a.q + i / 2) = pairs;
+    } else {
+      // Beyond n the levels are those of 0 with some offset: 0.
+#pragma unroll
+      for (int c = 0; c < 4; ++c)
+        if (i + 2 * c < a.n) a.q[i / 2 + c] = static_cast<uint8_t>(pairs >> 8 * c);
     }
-#pragma unroll
-    for (int c = 0; c < 4; ++c)
-      if (i + c < a.n) a.q[i + c] = static_cast<uint8_t>(level[c]);
-    return;
   }
-  const uint32_t low = (level[0] & 15) | (level[1] & 15) << 4;
-  const uint32_t high = (level[2] & 15) | (level[3] & 15) << 4;
-  if (fast) {
-    *reinterpret_cast<uint16_t*>(a.q + i / 2) = static_cast<uint16_t>(low | high << 8);
-    return;
-  }
-  // Beyond n the levels are those of 0 with some offset: 0.
-  if (i < a.n) a.q[i / 2] = static_cast<uint8_t>(low);
-  if (i + 2 < a.n) a.q[i / 2 + 1] = static_cast<uint8_t>(high);
 }
 
-__device__ void store_residual(const QuantiseArgs& a, size_t i, bool fast, const float (&v)[4],
-                               const int32_t (&level)[4], float scale) {
-  float left[4];
+template <bool kFast>
+__device__ void store_residual(const QuantiseArgs& a, size_t i, const float (&v)[8],
+                               const uint32_t (&sum)[8], float scale) {
+  float left[8];
 #pragma unroll
-  for (int c = 0; c < 4; ++c) left[c] = v[c] - scale * static_cast<float>(level[c]);
-  if (fast) {
-    __stcs(reinterpret_cast<float4*>(a.residual + i),
-           make_float4(left[0], left[1], left[2], left[3]));
-    return;
+  for (int c = 0; c < 8; ++c) left[c] = v[c] - scale * static_cast<float>(level_of(sum[c]));
+  if constexpr (kFast) {
+    float4* const to = reinterpret_cast<float4*>(a.residual + i);
+    __stcs(to, make_float4(left[0], left[1], left[2], left[3]));
+    __stcs(to + 1, make_float4(left[4], left[5], left[6], left[7]));
+  } else {
+#pragma unroll
+    for (int c = 0; c < 8; ++c)
+      if (i + c < a.n) a.residual[i + c] = left[c];
   }
-#pragma unroll
-  for (int c = 0; c < 4; ++c)
-    if (i + c < a.n) a.residual[i + c] = left[c];
-}
-
-// Blocks of a group and lanes of a block; a block of 256 takes two groups.
-template <int kBlock>
-struct Layout {
-  static constexpr int kLanes = kBlock < 128 ? kBlock / 4 : 32;
-  static constexpr int kPerGroup = kBlock < 128 ? 128 / kBlock : 1;
-  static constexpr int kGroupsOfBlock = kBlock == 256 ? 2 : 1;
-  static constexpr int kBlocks = static_cast<int>(kChunk) / kBlock;
-};
-
-// Block b of the chunk is worked out by lane b: its largest magnitude is fetched from the lanes
-// that hold it.
-template <int kBlock>
-__device__ BlockScale scale_of_lane(const uint32_t (&most)[kGroups], int lane, float levels,
-                                    bool is_bf16) {
-  using L = Layout<kBlock>;
-  uint32_t mine = 0;
-#pragma unroll
-  for (int g = 0; g < kGroups; ++g) {
-    const uint32_t here = __shfl_sync(kAll, most[g], lane % L::kPerGroup * L::kLanes);
-    if (lane / L::kPerGroup == g / L::kGroupsOfBlock) mine = here;
-  }
-  return block_scale(mine, levels, is_bf16);
 }
 
 __device__ void store_scale(const QuantiseArgs& a, size_t block, float scale) {
@@ -125,53 +170,53 @@ __device__ void store_scale(const QuantiseArgs& a, size_t block, float scale) {
   }
 }
 
+// Eight values v from i on; all lanes of a warp call it.
+template <int kBits, int kBlock, bool kStochastic, bool kFast>
+__device__ void quantise_octet(const QuantiseArgs& a, size_t i, float (&v)[8], uint32_t& bad) {
+  PhiloxBlock words{};
+  if (kStochastic) words = words_of(a, (a.first + i) / 8);
+  float most = most_of_block<kBlock>(v);
+  if (__any_sync(kAll, float_bits(most) >= kInfinityBits)) {
+    bad += clean_octet(v);
+    most = most_of_block<kBlock>(v);
+  }
+  const BlockScale by = scale_of_block<kBits>(most, a.is_bf16);
+  if (threadIdx.x % (kBlock / 8) == 0 && (kFast || i < a.n)) store_scale(a, i / kBlock, by.scale);
+  uint32_t sum[8];
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    const uint32_t word = words.word[c / 2];
+    const uint32_t bits = c % 2 == 0 ? word & 0xFFFFu : word >> 16;
+    sum[c] = shifted_sum(v[c], by.multiplier, kStochastic ? bits : 2 * kQuantiseHalf);
+  }
+  store_levels<kBits, kFast>(a, i, sum);
+  if (a.residual != nullptr) store_residual<kFast>(a, i, v, sum, by.scale);
+}
+
 template <int kBits, int kBlock, bool kStochastic>
-__global__ void __launch_bounds__(256) quantise_blocks(QuantiseArgs a) {
-  using L = Layout<kBlock>;
-  const int lane = threadIdx.x % 32;
-  const size_t warps = size_t{gridDim.x} * 8;
-  const size_t chunks = (a.n + kChunk - 1) / kChunk;
+__global__ void __launch_bounds__(256, kResident)
+    quantise_blocks(const __grid_constant__ QuantiseArgs a) {
+  const size_t whole = a.is_vector ? a.n / kCta : 0, all = (a.n + kCta - 1) / kCta;
+  const size_t at = threadIdx.x * size_t{8};
   uint32_t bad = 0;
-  for (size_t chunk = blockIdx.x * size_t{8} + threadIdx.x / 32; chunk < chunks; chunk += warps) {
-    const size_t base = chunk * kChunk + lane * 4;
-    const bool fast = a.is_vector && chunk * kChunk + kChunk <= a.n;
-    float v[kGroups][4];
-    uint32_t most[kGroups];
+  float next[8];
+  if (blockIdx.x < whole) load_octet(a, blockIdx.x * kCta + at, next);
+  for (size_t tile = blockIdx.x; tile < whole; tile += gridDim.x) {
+    float v[8];
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) load_quad(a, base + g * 128, fast, v[g]);
+    for (int c = 0; c < 8; ++c) v[c] = next[c];
+    if (tile + gridDim.x < whole) load_octet(a, (tile + gridDim.x) * kCta + at, next);
+    quantise_octet<kBits, kBlock, kStochastic, true>(a, tile * kCta + at, v, bad);
+  }
+  for (size_t tile = whole + blockIdx.x; tile < all; tile += gridDim.x) {
+    const size_t i = tile * kCta + at;
+    float v[8];
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      most[g] = clean_quad(v[g], bad);
-#pragma unroll
-      for (int step = L::kLanes / 2; step > 0; step /= 2)
-        most[g] = max(most[g], __shfl_xor_sync(kAll, most[g], step));
-    }
-    if (kBlock == 256) {
-      most[0] = most[1] = max(most[0], most[1]);
-      most[2] = most[3] = max(most[2], most[3]);
-    }
-    const BlockScale own = scale_of_lane<kBlock>(most, lane, kBits == 8 ? 127.0f : 7.0f, a.is_bf16);
-    if (lane < L::kBlocks && chunk * kChunk + size_t{kBlock} * lane < a.n)
-      store_scale(a, chunk * L::kBlocks + lane, own.scale);
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      const size_t i = base + g * 128;
-      const int source = g / L::kGroupsOfBlock * L::kPerGroup + lane / L::kLanes % L::kPerGroup;
-      const float multiplier = __shfl_sync(kAll, own.multiplier, source);
-      PhiloxBlock words{};
-      if (kStochastic) words = quantise_words((a.first + i) / 4, a.stream, a.seed);
-      int32_t level[4];
-#pragma unroll
-      for (int c = 0; c < 4; ++c)
-        level[c] =
-            quantised(v[g][c], multiplier, kStochastic ? words.word[c] >> 17 : kQuantiseHalf);
-      store_levels<kBits>(a, i, fast, level);
-      if (a.residual != nullptr)
-        store_residual(a, i, fast, v[g], level, __shfl_sync(kAll, own.scale, source));
-    }
+    for (int c = 0; c < 8; ++c) v[c] = i + c < a.n ? a.x[i + c] : 0.0f;
+    quantise_octet<kBits, kBlock, kStochastic, false>(a, i, v, bad);
   }
   bad = __reduce_add_sync(kAll, bad);
-  if (lane == 0 && bad != 0) atomicAdd(a.bad, static_cast<unsigned long long>(bad));
+  if (threadIdx.x % 32 == 0 && bad != 0) atomicAdd(a.bad, static_cast<unsigned long long>(bad));
 }
 
 __device__ float scale_at(const void* scales, bool is_bf16, size_t block) {
@@ -277,13 +322,23 @@ extern "C" int hs_cuda_quantise(const HsQuantiseSpec* spec, uint64_t first, cons
   if (!is_good(*spec, d_scales) || first % spec->block != 0) return cudaErrorInvalidValue;
   if (n == 0) return 0;
   cudaError_t result = cudaSuccess;
-  const int most = multiprocessors(result) * 32;
+  const int most = multiprocessors(result) * 4 * kResident;
   if (result != cudaSuccess) return result;
   const bool is_vector =
-      is_aligned16(d_x) && is_aligned16(d_residual) && reinterpret_cast<uintptr_t>(d_q) % 4 == 0;
-  const QuantiseArgs args{d_x,      d_q,   d_scales,   d_residual,   d_bad,
-                          n,        first, spec->seed, spec->stream, spec->bf16_scales != 0,
-                          is_vector};
+      is_aligned16(d_x) && is_aligned16(d_residual) && reinterpret_cast<uintptr_t>(d_q) % 8 == 0;
+  QuantiseArgs args{d_x,
+                    d_q,
+                    d_scales,
+                    d_residual,
+                    d_bad,
+                    n,
+                    first,
+                    spec->stream,
+                    {},
+                    {},
+                    spec->bf16_scales != 0,
+                    is_vector};
+  set_keys(args, spec->seed);
   const int grid = capped((n + kCta - 1) / kCta, most);
   if (spec->bits == 8) {
     launch_quantise<8>(spec->block, spec->stochastic != 0, grid, as_stream(stream), args);

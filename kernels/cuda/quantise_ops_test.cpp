@@ -48,7 +48,7 @@ TEST_CASE("quantised bytes, scales, residuals and counts are those of the CPU") 
   const std::size_t n = GENERATE(0u, 1u, 31u, 33u, 257u, 511u, 512u, 4099u, 300'003u);
   const std::size_t shift = GENERATE(0u, 1u, 4u);
   const bool with_residual = GENERATE(false, true);
-  const std::uint64_t first = (std::uint64_t{1} << 34) - 512;
+  const std::uint64_t first = (std::uint64_t{1} << 35) - 512;
   CAPTURE(spec.bits, spec.block, spec.stochastic, spec.bf16_scales, n, shift, with_residual);
   const auto x = awkward_values(n);
   std::vector<std::uint8_t> q(quantised_bytes(spec, n)), scales(scale_bytes(spec, n));
@@ -76,6 +76,29 @@ TEST_CASE("quantised bytes, scales, residuals and counts are those of the CPU") 
   must(hs_cuda_dequantise(&c, d_q.data(), d_scales.data(), d_y.data(), n, nullptr), "dequantise");
   CHECK(same_bits(d_y.host(), y));
   CHECK(d_y.guards_hold());
+}
+
+TEST_CASE("one value that is not finite spoils neither its block nor its neighbours") {
+  QuantiseSpec spec;
+  spec.block = GENERATE(32u, 64u, 128u, 256u);
+  const float bad_value = GENERATE(NAN, -NAN, INFINITY, -INFINITY);
+  const std::size_t at = GENERATE(0u, 7u, 260u, 511u);
+  std::vector<float> x(1024);
+  auto rng = Rng::stream(4, "one-bad");
+  for (float& v : x) v = static_cast<float>(rng.normal());
+  x[at] = bad_value;
+  std::vector<std::uint8_t> q(x.size()), scales(scale_bytes(spec, x.size()));
+  CHECK(quantise(spec, 0, x, q, scales, {}) == 1);
+  const DeviceArray<float> d_x(x);
+  const DeviceArray<std::uint8_t> d_q(q.size()), d_scales(scales.size());
+  const DeviceArray<unsigned long long> d_bad(std::vector<unsigned long long>{0});
+  const HsQuantiseSpec c = c_spec(spec);
+  must(hs_cuda_quantise(&c, 0, d_x.data(), x.size(), d_q.data(), d_scales.data(), nullptr,
+                        d_bad.data(), nullptr),
+       "quantise");
+  CHECK((d_q.host() == q));
+  CHECK((d_scales.host() == scales));
+  CHECK(d_bad.host()[0] == 1);
 }
 
 TEST_CASE("a residual takes the place of its values") {

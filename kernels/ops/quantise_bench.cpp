@@ -43,9 +43,9 @@ std::uint64_t wrong_levels(const QuantiseSpec& spec, const Arrays& a) {
     for (std::size_t i = begin; i < end; ++i) most = std::max(most, magnitude_bits(a.x[i]));
     const BlockScale by = block_scale(most, spec.bits == 8 ? 127.0f : 7.0f, spec.bf16_scales);
     for (std::size_t i = begin; i < end; ++i) {
-      const PhiloxBlock words = quantise_words(i / 4, spec.stream, spec.seed);
+      const PhiloxBlock words = quantise_words(i / 8, spec.stream, spec.seed);
       const std::int32_t level = quantised(
-          a.x[i], by.multiplier, spec.stochastic ? words.word[i % 4] >> 17 : kQuantiseHalf);
+          a.x[i], by.multiplier, spec.stochastic ? quantise_offset(words, i) : kQuantiseHalf);
       const std::uint32_t got = spec.bits == 8 ? a.q[i] : (a.q[i / 2] >> (i % 2 * 4)) & 15u;
       wrong += got != (static_cast<std::uint32_t>(level) & (spec.bits == 8 ? 255u : 15u));
     }

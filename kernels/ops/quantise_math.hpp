@@ -6,6 +6,7 @@
 // goes to the even neighbour. So q needs no clamp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/core/host_device.hpp"
@@ -42,19 +43,32 @@ HS_HD inline BlockScale block_scale(std::uint32_t most_bits, float levels, bool 
   return {scale, multiplier};
 }
 
+// most / levels rounded once, as block_scale has it, without a division: `inverse` is 1 / levels
+// rounded once. Where the quotient is 2^-113 or more; below, what it gives is below too.
+HS_HD inline float scale_by_inverse(float most, float levels, float inverse) {
+  const float near = most * inverse;
+  return __builtin_fmaf(__builtin_fmaf(-near, levels, most), inverse, near);
+}
+
 // x finite, of a magnitude that the scale was made for; offset < 2^15.
 HS_HD inline std::int32_t quantised(float x, float multiplier, std::uint32_t offset) {
   const std::uint32_t fixed = float_bits(x * multiplier + kQuantiseShift) - kQuantiseShiftBits;
   return static_cast<std::int32_t>(fixed + offset) >> 15;
 }
 
-// Random words of the values 4 * quad .. 4 * quad + 3; the upper 15 bits of each are its offset.
-HS_HD inline PhiloxBlock quantise_words(std::uint64_t quad, std::uint64_t stream,
+// Random words of the values 8 * octet .. 8 * octet + 7, two in each, the lower half first.
+HS_HD inline PhiloxBlock quantise_words(std::uint64_t octet, std::uint64_t stream,
                                         std::uint64_t seed) {
   return philox_block(
-      {{static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(quad >> 32),
+      {{static_cast<std::uint32_t>(octet), static_cast<std::uint32_t>(octet >> 32),
         static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
       static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+}
+
+// Of a value's 16 bits the upper 15: as many as its quotient has after the point, so that levels
+// have exactly the mean of what was brought to 15 bits.
+HS_HD inline std::uint32_t quantise_offset(const PhiloxBlock& words, std::size_t index) {
+  return words.word[index % 8 / 2] >> (index % 2 * 16 + 1) & 0x7FFFu;
 }
 
 }  // namespace hearsay::kernels

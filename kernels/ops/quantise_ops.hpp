@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block absmax quantisation of fp32 to 8 or 4 bits. A block has one scale s = absmax / 127 (or /
-// 7); q = floor(x / s + r) with r uniform in [0, 1), a pure function of (seed, stream, global
-// index), or r = 1/2. Agreement: exact, the same bytes on CPU and GPU and for every cut into pieces
-// at blocks. With random r, s * q has the mean x and lies within s of it; with r = 1/2, within s /
-// 2 (both up to 2^-15 s: x / s is held with 15 bits after the point). Equal halves go up.
+// 7); q = floor(x / s + r) with r uniform in [0, 1) and of 15 bits, a pure function of (seed,
+// stream, global index), or r = 1/2. Agreement: exact, the same bytes on CPU and GPU and for every
+// cut into pieces at blocks. With random r, s * q has the mean x and lies within s of it; with r =
+// 1/2, within s / 2 (both up to 2^-15 s: x / s is held with 15 bits after the point). Equal halves
+// go up.
 #pragma once
 
 #include <cstddef>

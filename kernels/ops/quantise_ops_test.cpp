@@ -66,7 +66,7 @@ TEST_CASE("levels, scales and residuals are those of the definition, value by va
   spec.seed = 0x123456789ABCDEFull;
   spec.stream = 0xFEDCBA9876543210ull;
   const std::size_t n = GENERATE(0u, 1u, 31u, 33u, 255u, 4097u, 10'001u);
-  const std::uint64_t first = GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 34) - 512);
+  const std::uint64_t first = GENERATE(std::uint64_t{0}, (std::uint64_t{1} << 35) - 512);
   CAPTURE(spec.bits, spec.block, spec.stochastic, spec.bf16_scales, n, first);
   const auto x = awkward_values(n, true);
   const Coded got = coded(spec, first, x);
@@ -97,10 +97,11 @@ TEST_CASE("levels, scales and residuals are those of the definition, value by va
     double r = 0.5;
     if (spec.stochastic) {
       const auto word =
-          philox4x32({static_cast<std::uint32_t>((first + i) / 4),
-                      static_cast<std::uint32_t>((first + i) >> 34), 0x76543210u, 0xFEDCBA98u},
-                     {0x89ABCDEFu, 0x01234567u})[(first + i) % 4];
-      r = static_cast<double>(word >> 17) / 32768.0;
+          philox4x32({static_cast<std::uint32_t>((first + i) / 8),
+                      static_cast<std::uint32_t>((first + i) >> 35), 0x76543210u, 0xFEDCBA98u},
+                     {0x89ABCDEFu, 0x01234567u})[(first + i) % 8 / 2];
+      const std::uint32_t half = (first + i) % 2 == 0 ? word & 0xFFFFu : word >> 16;
+      r = static_cast<double>(half >> 1) / 32768.0;
     }
     REQUIRE(std::fabs(static_cast<double>(level) - std::floor(quotient + r)) <= 1.0);
     // Off by one only where the sum lies within the rounding of x / s of an integer.
@@ -145,6 +146,42 @@ TEST_CASE("no mantissa of the largest magnitude leaves the range") {
     outside += quantised(-x, by.multiplier, 0) < -most;
   }
   CHECK(outside == 0);
+}
+
+TEST_CASE("a scale by the inverse of the levels is the quotient") {
+  const float levels = GENERATE(127.0f, 7.0f);
+  std::uint64_t differing = 0;
+  for (std::uint32_t mantissa = 0; mantissa < (1u << 23); ++mantissa) {
+    const float most = bits_float(0x3F800000u | mantissa);
+    differing += scale_by_inverse(most, levels, 1.0f / levels) != most / levels;
+  }
+  CHECK(differing == 0);
+  for (std::uint32_t exponent = 0; exponent < 255; ++exponent) {
+    for (const std::uint32_t mantissa : {0u, 1u, 0x123457u, 0x600000u, 0x7FFFFEu, 0x7FFFFFu}) {
+      const float most = bits_float(exponent << 23 | mantissa);
+      const float by_inverse = scale_by_inverse(most, levels, 1.0f / levels);
+      REQUIRE((by_inverse < 0x1p-113f) == (most / levels < 0x1p-113f));
+      if (by_inverse >= 0x1p-113f) REQUIRE(by_inverse == most / levels);
+    }
+  }
+}
+
+TEST_CASE("offsets of eight values in a row are uniform, each alone and two together") {
+  constexpr std::uint64_t kOctets = 1u << 16;
+  std::vector<std::uint32_t> by_place(8 * 16, 0), by_pair(7 * 16, 0);
+  for (std::uint64_t octet = 0; octet < kOctets; ++octet) {
+    const PhiloxBlock words = quantise_words(octet, 7, 99);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::uint32_t offset = quantise_offset(words, i);
+      REQUIRE(offset < (1u << 15));
+      ++by_place[i * 16 + (offset >> 11)];
+      if (i > 0)
+        ++by_pair[(i - 1) * 16 + (quantise_offset(words, i - 1) >> 13) * 4 + (offset >> 13)];
+    }
+  }
+  // 4096 expected in each cell, of deviation 62.
+  for (const std::uint32_t count : by_place) CHECK((count > 3786 && count < 4406));
+  for (const std::uint32_t count : by_pair) CHECK((count > 3786 && count < 4406));
 }
 
 TEST_CASE("the mean over many seeds is the value, and only its two neighbours occur") {

@@ -77,9 +77,10 @@ constexpr std::array kOptions{
            .default_text = "mlp:256,128",
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
-           .help = "mlp:256,128 (hidden widths); cnn:16,32,dense=128",
-           .detail = "cnn: 5x5 convolutions to so many channels, each with ReLU and 2x2 max pooling, "
-                     "then a hidden layer of dense=128 units (0: none). `hearsay help model`.",
+           .help = "mlp:WIDTH,... or cnn:CHANNELS,...,dense=128",
+           .detail =
+               "cnn: 5x5 convolutions to so many channels, each with ReLU and 2x2 max pooling, "
+               "then a hidden layer of dense=128 units (0: none).",
            .group = "work"},
     Option{.name = "epochs",
            .default_text = "20",
@@ -115,7 +116,8 @@ constexpr std::array kOptions{
            .placeholder = "SPEC",
            .help = "off or rounds=R: averaging rounds after training",
            .detail = "Its bytes count; its result has its own keys (test_acc_final_*).",
-           .group = "end"},
+           .group = "end",
+           .in_short_help = false},
     Option{.name = "eval-every",
            .default_text = "1,n=2000",
            .kind = ValueKind::spec,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "kernels/core/check.hpp"
 #include "runtime/device/device_trainer.hpp"
@@ -32,19 +33,26 @@ void DeviceLane::submit(ComputeJob& job) {
 void DeviceLane::wait(ComputeJob& job) {
   if (job.done) return;
   const auto begin = std::chrono::steady_clock::now();
-  run_all();
+  const std::vector<ComputeJob*> jobs = std::exchange(waiting_, {});
+  try {
+    if (!has_failed_) run_all(jobs);
+  } catch (...) {
+    has_failed_ = true;
+    for (ComputeJob* each : jobs) each->done = true;
+    throw;
+  }
+  for (ComputeJob* each : jobs) each->done = true;
   training_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   HS_CHECK(job.done);
 }
 
-void DeviceLane::run_all() {
+void DeviceLane::run_all(const std::vector<ComputeJob*>& jobs) {
   std::map<DeviceGroup*, Share> shares;
-  for (ComputeJob* job : waiting_) {
+  for (ComputeJob* job : jobs) {
     Share& share = shares[&trainer_of(*job).group()];
     share.orders.push_back(trainer_of(*job).prepare(job->kind == ComputeJob::Kind::gradient));
     share.jobs.push_back(job);
   }
-  waiting_.clear();
   for (auto& [group, share] : shares) {
     std::vector<std::size_t> order(share.jobs.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -61,10 +69,8 @@ void DeviceLane::run_all() {
   }
   for (auto& [group, share] : shares) {
     const std::vector<HsCudaTrainSums> sums = group->end();
-    for (std::size_t i = 0; i < share.jobs.size(); ++i) {
+    for (std::size_t i = 0; i < share.jobs.size(); ++i)
       share.jobs[i]->report = trainer_of(*share.jobs[i]).finish(sums[i]);
-      share.jobs[i]->done = true;
-    }
   }
 }
 

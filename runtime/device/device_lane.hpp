@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compute lane that trains on GPUs: jobs wait until a result is due, then all that wait run as
 // one batch on each GPU, the GPUs at the same time. What else a host has to do runs on threads. One
-// thread submits and waits.
+// thread submits and waits. When a GPU fails, the jobs in flight count as done and nothing runs any
+// more: the Fault that says so ends the run.
 #pragma once
 
 #include <vector>
@@ -26,11 +27,12 @@ class DeviceLane final : public ComputeLane {
   Spent spent() const override { return {training_s_, threads_.spent().other_s}; }
 
  private:
-  void run_all();
+  void run_all(const std::vector<ComputeJob*>& jobs);
 
   ThreadLane threads_;
   std::vector<ComputeJob*> waiting_;
   double training_s_ = 0.0;
+  bool has_failed_ = false;
 };
 
 }  // namespace hearsay::runtime

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/core/check.hpp"
+#include "kernels/core/errc.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -48,8 +49,13 @@ SimHost::SimHost(SimOptions options, std::vector<SimPeer>& peers, ComputeLane& l
 }
 
 SimHost::~SimHost() {
-  for (Running& peer : running_)
-    lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
+  for (Running& peer : running_) {
+    try {
+      lane_.wait(peer.job);  // of killed peers, or when an exception ends the run
+    } catch (const kernels::Fault&) {
+      // The run is over, whatever a GPU has to say now.
+    }
+  }
 }
 
 void SimHost::begin() {

@@ -43,8 +43,10 @@ class DeviceMemory {
                       std::to_string(free >> 20) + " of " + std::to_string(all >> 20) +
                       " MiB free): " + cudaGetErrorString(error));
     }
-    must(cudaMemset(data_, 0, bytes), "clearing GPU memory");
-    must(cudaDeviceSynchronize(), "clearing GPU memory");  // streams of ours do not wait for it
+    // On a stream of this thread: waiting for the whole device would break a graph that another
+    // thread is recording.
+    must(cudaMemsetAsync(data_, 0, bytes, cudaStreamPerThread), "clearing GPU memory");
+    must(cudaStreamSynchronize(cudaStreamPerThread), "clearing GPU memory");
   }
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {

@@ -6,9 +6,11 @@
 namespace hearsay::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 16;  // bytes; what cuBLASLt's fast kernels want
-constexpr std::size_t kLongSum = 512;   // values; longer ones are cut into parts
-constexpr std::size_t kFewRows = 128;   // more fill a GPU without parts
+constexpr std::size_t kAlignment = 16;      // bytes; what cuBLASLt's fast kernels want
+constexpr std::size_t kLongSum = 512;       // values; longer ones are cut into parts
+constexpr std::size_t kMostSlots = 65'535;  // of a launch's second dimension
+constexpr std::size_t kMostValues = std::size_t{1} << 31;  // of one slot and layer
+constexpr std::size_t kFewRows = 128;                      // more fill a GPU without parts
 
 std::size_t alignment_of(const Layer& layer) {
   // Parameters lie one behind the other, so that a weight may begin at any multiple of 4 bytes.
@@ -28,7 +30,11 @@ std::size_t parts_of(std::size_t rows, std::size_t positions) {
 NetworkPass::NetworkPass(cublasLtHandle_t handle, const std::vector<Layer>& layers,
                          const PassShape& shape)
     : shape_(shape), input_(shape.slots * shape.rows * layers.front().inputs()) {
+  if (shape.slots > kMostSlots) throw CudaFault("one GPU takes at most 65535 models");
   for (const Layer& layer : layers) {
+    const std::size_t widest = std::max({layer.patch(), layer.out, layer.inputs()});
+    if (shape.rows * layer.positions() * widest > kMostValues)
+      throw CudaFault("a mini-batch has too many values for one layer; give a smaller --batch");
     Step step;
     step.layer = layer;
     make_forward(handle, step);

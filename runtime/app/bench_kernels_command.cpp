@@ -26,7 +26,7 @@ constexpr std::uint64_t kMostThreads = 256;
 CommandSyntax kernels_syntax() {
   CommandSyntax syntax =
       bench_syntax("bench kernels", "operators on flat weights beside a copy, every value checked");
-  syntax.options = {"device", "json"};
+  syntax.options = {"json"};
   const auto option = [](const char* name, const char* value, const char* placeholder,
                          const char* help) {
     return Option{.name = name,
@@ -36,7 +36,8 @@ CommandSyntax kernels_syntax() {
                   .detail = "",
                   .group = "bench"};
   };
-  syntax.own = {option("sizes", "", "LIST", "values: 1e6,1e7 on a CPU, 1e6,1.24e8,1e9 on a GPU"),
+  syntax.own = {option("device", "cpu", "SPEC", "cpu, cuda or cuda:1"),
+                option("sizes", "", "LIST", "values: 1e6,1e7 on a CPU, 1e6,1.24e8,1e9 on a GPU"),
                 option("only", "", "LIST", "operators whose names contain one of these words"),
                 option("threads", "2", "T", "of a CPU"),
                 option("require", "", "OP=SHARE",

@@ -60,7 +60,7 @@ int show(const std::vector<std::string>& args) {
 
 // A misspelt variable would be passed over in silence, so check says so.
 void warn_about_variables(const Environment& environment) {
-  std::vector<std::string> known{"HEARSAY_PEER"};
+  std::vector<std::string> known{"HEARSAY_PEER", "HEARSAY_LOCAL_RANK"};
   for (const Option& option : option_table()) {
     known.push_back(environment_name(option));
   }

@@ -90,7 +90,8 @@ std::vector<std::unique_ptr<WatchedPeer>> start_peers(const RunConfig& config, c
     ChildCommand command;
     command.words = peer_words(words, run.run_json(), config.data);
     command.environment = {{"HEARSAY_PEER", std::to_string(i)},
-                           {"HEARSAY_PEERS", std::to_string(config.peers)}};
+                           {"HEARSAY_PEERS", std::to_string(config.peers)},
+                           {"HEARSAY_LOCAL_RANK", std::to_string(i)}};
     if (config.resume) {
       command.environment.push_back({"HEARSAY_RUN", run.path()});
       command.environment.push_back({"HEARSAY_RESUME", "true"});

@@ -29,7 +29,8 @@ namespace hearsay::runtime {
 namespace {
 
 // Flags of a resumed run that leave its history as it is.
-const std::vector<std::string_view> kMayChange{"threads", "min-peers", "checkpoint-every"};
+const std::vector<std::string_view> kMayChange{"threads", "device", "min-peers",
+                                               "checkpoint-every"};
 // Verdicts of runs that are not at their end.
 const std::vector<std::string_view> kUnfinished{"interrupted", "log failed", "model not exported"};
 
@@ -103,8 +104,8 @@ int run_and_report(const RunConfig& config, const Settings& settings, Simulation
   if (!config.quiet) {
     std::cerr << "hearsay " << version_number() << "  " << config.peers << " peers, " << config.data
               << ", " << config.split << ", " << simulation.layout().size() << " parameters, "
-              << config.protocol.text << ", " << simulation.device() << ", "
-              << simulation.threads() << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
+              << config.protocol.text << ", " << simulation.device() << ", " << simulation.threads()
+              << " threads, BLAS 1 thread a peer  ->  " << dir.path() << "\n";
     if (earlier) std::cerr << "goes on from " << earlier->checkpoint.path << "\n";
   }
   catch_stop_signals();
@@ -188,7 +189,8 @@ int resume(const Arguments& arguments, const std::string& path) {
   const Settings settings =
       resume_settings(arguments, process_environment(), run.path(), run.run_json(), kMayChange);
   RunConfig config = typed_config(settings);
-  if (record.device == "cpu") config.device = "cpu";  // `auto` then, on a machine without a GPU
+  // `auto` goes on where it began, also on a machine that has a GPU now.
+  if (config.device == "auto" && record.device == "cpu") config.device = "cpu";
   refuse_complete(run, kUnfinished);
   if (CheckpointStore(run.checkpoints()).numbers().empty()) newest_checkpoint(run);  // says so
   const auto simulation = make_simulation(config, settings);

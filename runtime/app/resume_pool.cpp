@@ -21,9 +21,9 @@ using kernels::UsageError;
 using Json = nlohmann::ordered_json;
 
 const std::vector<std::string_view> kMayChange{
-    "peers",     "min-peers", "epochs",           "time",       "target",      "chaos",
-    "restarts",  "merge",     "checkpoint-every", "eval-every", "merge-every", "schedule",
-    "optimizer", "start-with"};
+    "peers", "min-peers",        "epochs",     "time",        "target",   "chaos",     "restarts",
+    "merge", "checkpoint-every", "eval-every", "merge-every", "schedule", "optimizer", "start-with",
+    "device"};
 // After these something is left to do.
 const std::vector<std::string_view> kUnfinished{"interrupted", "log failed", "model not exported",
                                                 "lost quorum", "stuck"};

@@ -104,6 +104,8 @@ RecordCost bench_record(const Spec& model, std::uint64_t steps_between_merges) {
                }) /
                kMergesARound);
   }
+  cost.merge_bytes = static_cast<double>(journal->bytes() - bytes) / (kRounds * kMergesARound);
+  bytes = journal->bytes();
   const std::vector<float> weights = some_weights(model);
   for (int round = 0; round < kRounds; ++round) {
     digests.add(seconds_of([&] {
@@ -114,7 +116,7 @@ RecordCost bench_record(const Spec& model, std::uint64_t steps_between_merges) {
     }));
   }
   journal->flush();
-  cost.merge_bytes = static_cast<double>(journal->bytes() - bytes) / (kRounds * kMergesARound);
+  cost.merge_bytes += static_cast<double>(journal->bytes() - bytes) / kRounds;
   if (journal->failure())
     throw kernels::Fault(kernels::ExitCode::check_failed, "bench record: " + *journal->failure());
   cost.entry_s = entries.at(0.5);

@@ -12,7 +12,7 @@ namespace hearsay::runtime {
 struct RecordCost {
   double step_s = 0.0;    // a mini-batch of training, one thread
   double entry_s = 0.0;   // the journal's entries of a mini-batch
-  double merge_s = 0.0;   // those of a merge: frames both ways, a flush before weights go out
+  double merge_s = 0.0;   // those of a merge: the frame that came, a flush before weights go out
   double digest_s = 0.0;  // of the weights, tile by tile, and its journal entry
   double entry_bytes = 0.0, merge_bytes = 0.0;
   std::uint64_t steps_between_merges = 1;

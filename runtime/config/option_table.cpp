@@ -238,15 +238,14 @@ constexpr std::array kOptions{
                      "faults are joined by ';'.",
            .group = "simulation",
            .repeatable = true},
-    Option{.name = "device",
-           .default_text = "auto",
-           .kind = ValueKind::spec,
-           .placeholder = "SPEC",
-           .help = "where to train: auto, cpu, cuda, cuda:0,1",
-           .detail = "auto: the GPUs that can be used, else the CPU. Peers of one process share a "
-                     "GPU as one batch; with several GPUs they are dealt out in turn, processes by "
-                     "their local rank. `hearsay doctor` names the GPUs.",
-           .group = "training"},
+    Option{
+        .name = "device",
+        .default_text = "auto",
+        .kind = ValueKind::spec,
+        .placeholder = "SPEC",
+        .help = "where to train: auto, cpu, cuda, cuda:0,1",
+        .detail = "Peers of one process share a GPU as one batch; several are dealt out in turn.",
+        .group = "training"},
     Option{.name = "threads",
            .default_text = "0",
            .kind = ValueKind::count,

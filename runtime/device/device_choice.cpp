@@ -13,9 +13,9 @@ namespace hearsay::runtime {
 namespace {
 
 constexpr const char* kFlag = "--device";
-// Of Open MPI, torchrun, Slurm, Intel MPI and MPICH.
-constexpr const char* kLocalRanks[]{"OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK", "SLURM_LOCALID",
-                                    "MPI_LOCALRANKID"};
+// What hearsay's own launchers and supervisors tell first, then Open MPI, torchrun, Slurm, MPICH.
+constexpr const char* kLocalRanks[]{"HEARSAY_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                    "LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"};
 
 DeviceChoice cpu() { return {{}, "cpu"}; }
 

@@ -80,10 +80,16 @@ void DeviceGroup::check(int error) const {
                        "GPU " + std::to_string(gpu_) + ": " + calls_.error());
 }
 
+void DeviceGroup::check_start(int error) const {
+  if (error == 0) return;
+  throw kernels::UsageError("--device: GPU " + std::to_string(gpu_) + ": " + calls_.error() +
+                            "; --device cpu trains without");
+}
+
 std::uint64_t DeviceGroup::place_of_shard(std::size_t slot, const ImageSet& shard) {
   std::uint64_t& place = shard_places_[slot];
   if (place == kNowhere)
-    check(calls_.add_images(trainer_.get(), shard.pixels.data(), shard.count(), &place));
+    check_start(calls_.add_images(trainer_.get(), shard.pixels.data(), shard.count(), &place));
   return place;
 }
 
@@ -118,7 +124,7 @@ void DeviceGroup::apply(const HsCudaTrainJob& job, double scale, std::span<const
 
 void DeviceGroup::keep_test_set(const ImageSet& test) {
   test_labels_ = test.labels;
-  check(calls_.add_images(trainer_.get(), test.pixels.data(), test.count(), &test_place_));
+  check_start(calls_.add_images(trainer_.get(), test.pixels.data(), test.count(), &test_place_));
 }
 
 Evaluation DeviceGroup::evaluate(std::span<const float> weights, std::size_t limit,

@@ -51,6 +51,7 @@ class DeviceGroup {
 
  private:
   void check(int error) const;
+  void check_start(int error) const;  // before the first step: nothing was trained
 
   struct Calls {  // of the library
     decltype(&hs_cuda_train_create) create;

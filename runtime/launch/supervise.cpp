@@ -2,6 +2,7 @@
 #include "runtime/launch/supervise.hpp"
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -54,6 +55,8 @@ ChildCommand peer_command(const std::vector<std::string>& args, const Job& job,
   command.words.insert(command.words.end(), args.begin(), args.end());
   command.environment = {{"HEARSAY_PEER", std::to_string(job.rank)},
                          {"HEARSAY_PEERS", std::to_string(job.size)}};
+  if (const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK"))  // dropped below
+    command.environment.push_back({"HEARSAY_LOCAL_RANK", local});
   // Or the launcher would take the peer for one of its processes.
   command.dropped_prefixes = {"OMPI_", "PMIX_", "PMI_", "ORTE_"};
   command.output_path = output.path();

@@ -88,7 +88,8 @@ bool PeerReplay::begin(const RecordedSession& session) {
   apply_computed_config(session.head.config, config);
   if (plan_.merge) config.merge = *plan_.merge;
   if (plan_.data_seed) config.seed = *plan_.data_seed;
-  if (plan_.device) config.device = *plan_.device;
+  // What was trained on a CPU is made again there, whatever its pool's other starts had.
+  if (plan_.device && config.device != "cpu") config.device = *plan_.device;
   events_.begin_start(session.head.incarnation);
   tiles_.clear();
   done_ = false;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools that train on a GPU: they learn, repeat themselves, go on, are made again. Skipped without one."""
+"""Pools that train on a GPU: they learn, repeat themselves, are made again. Skipped without one."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ class GpuTest(harness.CliTest):
             self.sim("--run", cpu, "--device", "cpu", "--epochs", "5", *args)
             self.assertAlmostEqual(mean, self.result_of(cpu)["test_acc_mean"], delta=0.05, msg=args)
 
-    def test_a_run_is_made_again_and_goes_on(self):
+    def test_a_run_is_made_again(self):
         args = ("--epochs", "6", "--log-digests", "on", "--seed", "2")
         whole = self.run_sim("whole", *args)
         out = self.hearsay("replay", "whole", "--json")

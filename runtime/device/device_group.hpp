@@ -47,8 +47,6 @@ class DeviceGroup {
   Evaluation evaluate(std::span<const float> weights, std::size_t limit,
                       const std::function<std::uint8_t(std::uint8_t)>& label);
 
-  std::size_t parameters() const noexcept { return parameters_; }
-
  private:
   void check(int error) const;
   void check_start(int error) const;  // before the first step: nothing was trained

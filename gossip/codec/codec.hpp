@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How weights become bytes for a partner, and back. A message says absolute values of some or all
+// weights, so that any peer may receive any message, once, twice or never; the difference between
+// the weights and what was last published of them stays at home and is the memory of what has not
+// been said. Compute lane of one peer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "gossip/archive.hpp"
+#include "kernels/core/strong_id.hpp"
+#include "merge/packed.hpp"
+
+namespace hearsay::gossip {
+
+// What a decoded message has said.
+struct Unpacked {
+  std::string fault;       // why it is refused; empty: it is good
+  std::size_t values = 0;  // weights that it said something of
+};
+
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  // The next message of this peer about its weights; what has been published is brought up to
+  // date. `like`: a decoded message of a partner; the answer speaks of the same weights where the
+  // codec can do so without saying which. Weights that are not finite are left out, or sent as 0
+  // by codecs that send all.
+  virtual merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) = 0;
+
+  // Fills `in` with what the message says and with `base` where it says nothing (all three of the
+  // model's size). Nothing about the bytes is trusted; `in` is unspecified after a fault.
+  virtual Unpacked decode(const merge::Packed& message, std::span<const float> base,
+                          std::span<float> in) const = 0;
+
+  // The weights have been replaced (late joiner, restored): nothing is published yet.
+  virtual void forget() = 0;
+
+  virtual void state(Archive& archive) = 0;
+};
+
+// What the peers of a pool share of their codec.
+class CodecPlan {
+ public:
+  virtual ~CodecPlan() = default;
+  virtual std::unique_ptr<Codec> make(kernels::PeerId self) const = 0;
+  virtual const std::string& text() const = 0;  // the spec, canonical: for hello, logs, events
+  virtual std::size_t most_bytes() const = 0;   // no message is longer
+};
+
+}  // namespace hearsay::gossip

@@ -33,6 +33,8 @@ def flags():
 def our_rows(options):
     """{(op, n): row}. Without a result there is nothing to compare: the reason and exit."""
     command = [options.binary, "bench", "kernels", "--device", "cuda", "--sizes", options.sizes, "--json"]
+    if options.only:
+        command += ["--only", options.only]
     print("+", " ".join(command), file=sys.stderr, flush=True)
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

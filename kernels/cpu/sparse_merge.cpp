@@ -17,9 +17,9 @@ namespace {
 constexpr std::size_t kDense = 256;  // entries of a tile from which all its weights are walked
 
 struct Tile {
-  float sum[kSparseTile];     // -0 where nothing is present: -0 + x is x
-  float weight[kSparseTile];  // likewise
-  std::uint8_t present[kSparseTile];
+  float sum[kMergeTile];     // -0 where nothing is present: -0 + x is x
+  float weight[kMergeTile];  // likewise
+  std::uint8_t present[kMergeTile];
   void clear() {
     std::fill(std::begin(sum), std::end(sum), -0.0f);
     std::fill(std::begin(weight), std::end(weight), -0.0f);
@@ -56,7 +56,7 @@ struct Move {
 // Moves the weights that are present, looking for them; returns their number and forgets them.
 std::uint64_t apply_few(const Move& how, float* w, Tile& tile, SparseSums& sums) {
   std::uint64_t touched = 0;
-  for (std::size_t at = 0; at < kSparseTile; at += 8) {
+  for (std::size_t at = 0; at < kMergeTile; at += 8) {
     std::uint64_t eight;
     std::memcpy(&eight, tile.present + at, sizeof eight);
     for (; eight != 0; eight &= eight - 1) {
@@ -116,7 +116,7 @@ HS_CLONES DenseMove walk_absolute(float alpha, std::size_t n, float* w, const Ti
 }
 
 HS_CLONES void divide(Tile& tile) {
-  for (std::size_t i = 0; i < kSparseTile; ++i) tile.sum[i] /= tile.weight[i];
+  for (std::size_t i = 0; i < kMergeTile; ++i) tile.sum[i] /= tile.weight[i];
 }
 
 std::uint64_t apply(const Move& how, std::size_t entries, std::span<float> w, Tile& tile,
@@ -139,8 +139,8 @@ std::uint64_t merge_part(const Move& how, std::span<float> w, std::span<const Sp
   Tile tile;
   tile.clear();
   std::uint64_t at[kMostLists] = {}, touched = 0;
-  for (std::size_t begin = from; begin < to; begin += kSparseTile) {
-    const std::size_t end = std::min(to, begin + kSparseTile), wire = begin / kSelectWireTile;
+  for (std::size_t begin = from; begin < to; begin += kMergeTile) {
+    const std::size_t end = std::min(to, begin + kMergeTile), wire = begin / kSelectWireTile;
     std::size_t entries = 0;
     sums.begin();
     for (std::size_t s = 0; s < lists.size(); ++s) {
@@ -151,7 +151,7 @@ std::uint64_t merge_part(const Move& how, std::span<float> w, std::span<const Sp
       at[s] = next;
     }
     touched += apply(how, entries, w.subspan(begin, end - begin), tile, sums);
-    partial[begin / kSparseTile] = sums.end();
+    partial[begin / kMergeTile] = sums.end();
   }
   return touched;
 }
@@ -168,7 +168,7 @@ MergeTotals merge_lists(Workers& workers, std::span<float> w, std::span<const Sp
   if (alpha == 0.0f || lists.empty() || w.empty()) return {};
   std::vector<SparseSums> parts(workers.count());
   std::vector<std::uint64_t> touched(workers.count());
-  std::vector<double> partial((w.size() + kSparseTile - 1) / kSparseTile);
+  std::vector<double> partial((w.size() + kMergeTile - 1) / kMergeTile);
   for_tiles(
       workers, w.size(), kSelectWireTile, [&](std::size_t from, std::size_t to, std::size_t part) {
         touched[part] = merge_part({norm, kind, alpha}, w, lists, from, to, partial, parts[part]);

@@ -1,131 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dense pass. A warp holds 1024 values in registers, eight rounds of 128, so that the order of
-// candidates is warp, round, lane, component. A tile takes its room by one atomic addition: tiles
+// The dense pass, at the speed of memory. Tiles come through shared memory (stages.cuh); a thread
+// looks at 32 neighbouring values, a comparison and a product each, and only the one in a hundred
+// that passes is touched again. Quads are read in an order turned by the thread's number, so that
+// no two lanes meet in a bank. A tile takes room for its candidates by one atomic addition: tiles
 // lie in any order, but each knows its slot, and the emission reads slots in the order of tiles.
 #include "kernels/cuda/select_state.cuh"
+#include "kernels/cuda/stages.cuh"
 
 namespace hearsay::cuda {
 namespace {
 
 constexpr int kWarps = kBlock / 32;
-constexpr int kRounds = 8;
-// Blocks a multiprocessor that stay resident: registers hold a tile of one array, or of two.
-constexpr int kOne = 3, kTwo = 2;
-static_assert(kSelectTile == kBlock * kRounds * 4);
-
-__device__ void load4(const float* from, size_t i, size_t n, bool is_aligned, float* v) {
-  if (is_aligned && i + 4 <= n) {
-    const float4 four = __ldcs(reinterpret_cast<const float4*>(from + i));
-    v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
-  } else {
-#pragma unroll
-    for (int c = 0; c < 4; ++c) v[c] = i + c < n ? __ldcs(from + i + c) : 0.0f;
-  }
-}
+constexpr int kEach = static_cast<int>(kSelectTile) / kBlock, kQuads = kEach / 4;
+static_assert(kEach == 32, "a flag for each value of a thread");
 
 template <bool kPublished>
-__device__ void load_values(const SelectSource& from, size_t begin, float (&u)[4 * kRounds]) {
-#pragma unroll
-  for (int r = 0; r < kRounds; ++r) {
-    load4(from.w, begin + r * 128, from.n, from.is_aligned, u + 4 * r);
-  }
-  if constexpr (kPublished) {
-    float published[4 * kRounds];
-#pragma unroll
-    for (int r = 0; r < kRounds; ++r) {
-      load4(from.published, begin + r * 128, from.n, from.is_aligned, published + 4 * r);
-    }
-#pragma unroll
-    for (int j = 0; j < 4 * kRounds; ++j) u[j] -= published[j];
-  }
-}
+constexpr int kStagesOf = static_cast<int>(kStageBytes /
+                                           (kSelectTile * sizeof(float) * (kPublished ? 2 : 1)));
 
-// Writes the flagged values of a warp from `to` on, in order.
-__device__ void write_candidates(const float (&u)[4 * kRounds], uint32_t flags,
-                                 uint32_t first_index, uint32_t to, const SelectWork& work) {
-  const uint32_t below = (1u << (threadIdx.x % 32)) - 1;
-#pragma unroll
-  for (int r = 0; r < kRounds; ++r) {
-    uint32_t before = 0, all = 0;
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      const uint32_t lanes = __ballot_sync(0xffffffffu, flags >> (4 * r + c) & 1u);
-      before += __popc(lanes & below);
-      all += __popc(lanes);
+template <bool kPublished>
+struct Tiles {
+  static constexpr int kStages = kStagesOf<kPublished>;
+  static constexpr size_t kFloats = kSelectTile * (kPublished ? 2 : 1);
+
+  const SelectSource& from;
+  Stages<kStages>& stages;
+  float* memory;
+
+  __device__ float* at(int stage) const { return memory + stage * kFloats; }
+  __device__ bool is_bulk(size_t tile) const {
+    return kHasBulkCopies && from.is_aligned && (tile + 1) * kSelectTile <= from.n;
+  }
+  // Thread 0, when nobody reads the stage any more.
+  __device__ void request(int stage, size_t tile) const {
+    if (tile * kSelectTile >= from.n || !is_bulk(tile)) return;
+    constexpr uint32_t kBytes = kSelectTile * sizeof(float);
+    stages.expect(stage, kFloats * sizeof(float));
+    stages.copy(stage, at(stage), from.w + tile * kSelectTile, kBytes);
+    if constexpr (kPublished) {
+      stages.copy(stage, at(stage) + kSelectTile, from.published + tile * kSelectTile, kBytes);
     }
-    if (all == 0) continue;
-    uint32_t at = to + before;
-#pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      if (flags >> (4 * r + c) & 1u) {
-        work.index[at] = first_index + r * 128 + c;
-        work.value[at] = u[4 * r + c];
-        ++at;
+  }
+  // Whole block: the tile is in its stage. Beyond the end: zeros, which nobody selects.
+  __device__ void await(int stage, size_t tile) const {
+    if (is_bulk(tile)) return stages.wait(stage);
+    float* const to = at(stage);
+    for (size_t j = threadIdx.x; j < kSelectTile; j += kBlock) {
+      const size_t i = tile * kSelectTile + j;
+      to[j] = i < from.n ? __ldcs(from.w + i) : 0.0f;
+      if constexpr (kPublished) {
+        to[kSelectTile + j] = i < from.n ? __ldcs(from.published + i) : 0.0f;
       }
     }
-    to += all;
+    stages.filled_by_hand();
+    __syncthreads();
+  }
+};
+
+__device__ float4 minus(float4 a, float4 b) {
+  return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+// Flags of this thread's values whose magnitude is at least `lo`. What is not finite is counted.
+template <bool kPublished>
+__device__ uint32_t find(const float* tile, float lo, uint32_t& bad) {
+  const float* const mine = tile + threadIdx.x * kEach;
+  uint32_t flags = 0;
+  float zero = 0.0f;  // NaN once a value is not finite
+#pragma unroll
+  for (int q = 0; q < kQuads; ++q) {
+    const int turned = (q + threadIdx.x) % kQuads;
+    float4 u = *reinterpret_cast<const float4*>(mine + 4 * turned);
+    if constexpr (kPublished) {
+      u = minus(u, *reinterpret_cast<const float4*>(mine + kSelectTile + 4 * turned));
+    }
+    uint32_t four = 0;
+    four |= fabsf(u.x) >= lo ? 1u : 0u;
+    four |= fabsf(u.y) >= lo ? 2u : 0u;
+    four |= fabsf(u.z) >= lo ? 4u : 0u;
+    four |= fabsf(u.w) >= lo ? 8u : 0u;
+    flags |= four << (4 * turned);
+    zero = __fmaf_rn(u.x, 0.0f, zero);
+    zero = __fmaf_rn(u.y, 0.0f, zero);
+    zero = __fmaf_rn(u.z, 0.0f, zero);
+    zero = __fmaf_rn(u.w, 0.0f, zero);
+  }
+  if (zero == 0.0f) return flags;
+  for (int j = 0; j < kEach; ++j) {
+    const float u = kPublished ? mine[j] - mine[kSelectTile + j] : mine[j];
+    if (select_key(u) < kSelectEnd) continue;
+    ++bad;
+    flags &= ~(1u << j);
+  }
+  return flags;
+}
+
+struct Room {  // of a tile's candidates; in shared memory
+  uint32_t warp_count[kWarps];
+  uint32_t first;
+  bool fits;
+};
+
+// Whole block: where this thread's `mine` candidates go. False: there is no room.
+__device__ bool take_room(uint32_t mine, size_t tile, const SelectWork& work, Room& room,
+                          uint32_t& to) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  uint32_t sum = mine;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const uint32_t other = __shfl_up_sync(0xffffffffu, sum, d);
+    if (lane >= d) sum += other;
+  }
+  if (lane == 31) room.warp_count[warp] = sum;
+  __syncthreads();
+  uint32_t before = sum - mine, all = 0;
+#pragma unroll
+  for (int v = 0; v < kWarps; ++v) {
+    before += v < warp ? room.warp_count[v] : 0;
+    all += room.warp_count[v];
+  }
+  if (threadIdx.x == 0) {
+    const unsigned long long first =
+        all == 0 ? 0 : atomicAdd(&work.state->candidates, static_cast<unsigned long long>(all));
+    room.fits = first + all <= work.capacity;
+    if (!room.fits) work.state->is_overflown = 1;
+    room.first = static_cast<uint32_t>(first);
+    work.slot[tile] = room.fits ? make_uint2(room.first, all) : make_uint2(0, 0);
+  }
+  __syncthreads();
+  to = room.first + before;
+  return room.fits;
+}
+
+template <bool kPublished>
+__global__ void __launch_bounds__(kBlock, kStageBlocks)
+    collect(const SelectSource from, const SelectWork work, size_t tiles) {
+  constexpr int kStages = kStagesOf<kPublished>;
+  extern __shared__ __align__(128) float memory[];
+  __shared__ uint64_t barriers[kStages];
+  __shared__ Room rooms[2];  // the one before may still be read
+  Stages<kStages> stages(barriers);
+  const Tiles<kPublished> in{from, stages, memory};
+  const float lo = __uint_as_float(work.state->lo);
+  const uint32_t hi = work.state->hi;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < kStages; ++s) in.request(s, blockIdx.x + s * size_t{gridDim.x});
+  }
+  uint32_t bad = 0;
+  unsigned round = 0;
+  for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++round) {
+    const int stage = static_cast<int>(round % kStages);
+    in.await(stage, tile);
+    const float* const values = in.at(stage);
+    uint32_t flags = find<kPublished>(values, lo, bad), to = 0;
+    if (take_room(__popc(flags), tile, work, rooms[round % 2], to)) {
+      for (; flags != 0; flags &= flags - 1, ++to) {
+        const int at = threadIdx.x * kEach + __ffs(flags) - 1;
+        const size_t i = tile * kSelectTile + at;
+        const float weight = values[at], old = kPublished ? values[kSelectTile + at] : 0.0f;
+        work.index[to] = static_cast<uint32_t>(i);
+        work.value[to] = weight;
+        if constexpr (kPublished) work.old[to] = old;
+        if (select_key(from.u(weight, old)) >= hi) from.update(i, weight, old);
+      }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) in.request(stage, tile + kStages * size_t{gridDim.x});
+  }
+  bad = __reduce_add_sync(0xffffffffu, bad);
+  if (threadIdx.x % 32 == 0 && bad > 0) {
+    atomicAdd(&work.state->bad, static_cast<unsigned long long>(bad));
+  }
+}
+
+// After a wrong guess: what the dense pass has changed becomes what it was.
+__global__ void restore(const SelectSource from, const SelectWork work, size_t tiles) {
+  if (!reads_array(*work.state)) return;
+  const uint32_t hi = work.state->hi;
+  const size_t warps = size_t{gridDim.x} * kWarps;
+  for (size_t tile = (blockIdx.x * size_t{kBlock} + threadIdx.x) / 32; tile < tiles;
+       tile += warps) {
+    const uint2 slot = work.slot[tile];
+    for (uint32_t j = slot.x + threadIdx.x % 32; j < slot.x + slot.y; j += 32) {
+      const float weight = work.value[j], old = from.published != nullptr ? work.old[j] : 0.0f;
+      if (select_key(from.u(weight, old)) >= hi) from.undo(work.index[j], weight, old);
+    }
   }
 }
 
 template <bool kPublished>
-__global__ void __launch_bounds__(kBlock, kPublished ? kTwo : kOne)
-    collect(SelectSource from, SelectWork work, size_t tiles) {
-  __shared__ uint32_t warp_count[kWarps];
-  __shared__ uint32_t block_base;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const uint32_t lo = work.state->lo;
-  uint32_t bad = 0;
-  for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const size_t begin = tile * kSelectTile + warp * (kSelectTile / kWarps) + lane * 4;
-    float u[4 * kRounds];
-    load_values<kPublished>(from, begin, u);
-    uint32_t flags = 0;
-#pragma unroll
-    for (int j = 0; j < 4 * kRounds; ++j) {
-      const uint32_t key = select_key(u[j]);
-      const bool is_bad = key >= kSelectEnd;
-      bad += is_bad;
-      flags |= static_cast<uint32_t>(key >= lo && !is_bad) << j;
-    }
-    const uint32_t mine = __reduce_add_sync(0xffffffffu, __popc(flags));
-    if (lane == 0) warp_count[warp] = mine;
-    __syncthreads();
-    uint32_t before = 0, all = 0;
-#pragma unroll
-    for (int v = 0; v < kWarps; ++v) {
-      before += v < warp ? warp_count[v] : 0;
-      all += warp_count[v];
-    }
-    if (threadIdx.x == 0) {
-      const unsigned long long base =
-          all == 0 ? 0 : atomicAdd(&work.state->candidates, static_cast<unsigned long long>(all));
-      const bool fits = base + all <= work.capacity;
-      if (!fits) work.state->is_overflown = 1;
-      block_base = fits ? static_cast<uint32_t>(base) : 0xffffffffu;
-      work.slot[tile] = fits ? make_uint2(static_cast<uint32_t>(base), all) : make_uint2(0, 0);
-    }
-    __syncthreads();
-    if (mine > 0 && block_base != 0xffffffffu) {
-      write_candidates(u, flags, static_cast<uint32_t>(begin), block_base + before, work);
-    }
-  }
-  bad = __reduce_add_sync(0xffffffffu, bad);
-  if (lane == 0 && bad > 0) atomicAdd(&work.state->bad, static_cast<unsigned long long>(bad));
+cudaError_t run(const SelectSource& from, const SelectWork& work, int multiprocessors,
+                cudaStream_t on) {
+  const cudaError_t error = allow_stages(collect<kPublished>);
+  if (error != cudaSuccess) return error;
+  const size_t tiles = select_tiles(from.n);
+  const size_t resident = static_cast<size_t>(multiprocessors) * kStageBlocks;
+  const unsigned grid = static_cast<unsigned>(tiles < resident ? tiles : resident);
+  collect<kPublished><<<grid, kBlock, kStageBytes, on>>>(from, work, tiles);
+  return cudaGetLastError();
 }
 
 }  // namespace
 
-void select_collect(const SelectSource& from, const SelectWork& work, int multiprocessors,
-                    cudaStream_t on) {
-  const bool is_published = from.published != nullptr;
-  const size_t tiles = select_tiles(from.n);
-  const size_t resident = static_cast<size_t>(multiprocessors) * (is_published ? kTwo : kOne);
-  const unsigned grid = static_cast<unsigned>(tiles < resident ? tiles : resident);
-  if (is_published) {
-    collect<true><<<grid, kBlock, 0, on>>>(from, work, tiles);
-  } else {
-    collect<false><<<grid, kBlock, 0, on>>>(from, work, tiles);
-  }
+cudaError_t select_collect(const SelectSource& from, const SelectWork& work, int multiprocessors,
+                           cudaStream_t on) {
+  if (from.published != nullptr) return run<true>(from, work, multiprocessors, on);
+  return run<false>(from, work, multiprocessors, on);
+}
+
+void select_restore(const SelectSource& from, const SelectWork& work, int grid, cudaStream_t on) {
+  if (from.published == nullptr && !from.clears) return;
+  restore<<<grid, kBlock, 0, on>>>(from, work, select_tiles(from.n));
 }
 
 }  // namespace hearsay::cuda

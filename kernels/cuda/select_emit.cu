@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ordered output. A warp counts what its tile keeps, one block turns counts into places, and a
-// warp writes its tile's entries from there, 32 candidates at a time, bringing up to date what the
-// array or the published values become. After a failed guess the tiles are read from the array.
+// The ordered output. A block counts what the tiles of its group keep and where each begins in it;
+// then a warp a tile writes its entries from there, 32 candidates at a time, and brings up to date
+// what the dense pass has not. After a failed guess the tiles are read from the array.
 #include "kernels/cuda/select_state.cuh"
 
 namespace hearsay::cuda {
 namespace {
 
-constexpr int kScanners = 1024;
+constexpr int kWarps = kBlock / 32;
+constexpr int kTilesEach = static_cast<int>(kSelectGroup) / kWarps;  // of a warp that counts
 constexpr size_t kTilesOfWire = kernels::kSelectWireTile / kSelectTile;
+constexpr size_t kTilesOfBlock = 64;  // that one block emits; a part of a group
+static_assert(kTilesEach == 32 && kSelectGroup == kBlock && kSelectGroup % kTilesOfBlock == 0);
 
-__device__ bool reads_array(const SelectState& state) {
-  return state.is_repaired != 0 || state.is_overflown != 0;
-}
+struct Entry {
+  float weight = 0.0f, old = 0.0f;
+};
 
 struct TileReader {  // what a warp reads of its tile
   size_t begin, count;
@@ -23,13 +26,19 @@ struct TileReader {  // what a warp reads of its tile
       begin = tile * kSelectTile;
       count = from.n - begin < kSelectTile ? from.n - begin : kSelectTile;
     } else {
-      begin = work.slot[tile].x;
-      count = work.slot[tile].y;
+      const uint2 slot = work.slot[tile];
+      begin = slot.x;
+      count = slot.y;
     }
   }
-  __device__ float u(const SelectSource& from, const SelectWork& work, size_t j) const {
-    if (j >= count) return 0.0f;
-    return is_array ? from.u(begin + j) : __ldcs(work.value + begin + j);
+  __device__ Entry entry(const SelectSource& from, const SelectWork& work, size_t j) const {
+    if (j >= count) return {};
+    const float* const weight = is_array ? from.w : work.value;
+    const float* const old = is_array ? from.published : work.old;
+    return {__ldcs(weight + begin + j), from.published != nullptr ? __ldcs(old + begin + j) : 0.0f};
+  }
+  __device__ size_t index(const SelectWork& work, size_t j) const {
+    return is_array ? begin + j : work.index[begin + j];
   }
 };
 
@@ -38,29 +47,9 @@ __device__ uint32_t kept_key(float u) {  // 0: never kept
   return key < kSelectEnd ? key : 0;
 }
 
-__global__ void count_tiles(SelectSource from, SelectWork work, size_t tiles) {
-  const uint32_t tau = work.state->tau;
-  const size_t warps = size_t{gridDim.x} * (kBlock / 32);
-  const uint32_t lane = threadIdx.x % 32;
-  for (size_t tile = (blockIdx.x * size_t{kBlock} + threadIdx.x) / 32; tile < tiles;
-       tile += warps) {
-    const TileReader reader(from, work, tile);
-    uint32_t above = 0, at_tau = 0;
-#pragma unroll 4
-    for (size_t j = lane; j < reader.count; j += 32) {
-      const uint32_t key = kept_key(reader.u(from, work, j));
-      above += key > tau;
-      at_tau += key == tau;
-    }
-    above = __reduce_add_sync(0xffffffffu, above);
-    at_tau = __reduce_add_sync(0xffffffffu, at_tau);
-    if (lane == 0) work.count[tile] = make_uint2(above, at_tau);
-  }
-}
-
 // Exclusive sum over the block of two counts; `total` is that of all threads.
 __device__ uint2 block_sum_before(uint2 mine, uint2& total) {
-  __shared__ uint2 warp_sum[kScanners / 32];
+  __shared__ uint2 warp_sum[kWarps];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   uint2 sum = mine;
   for (int d = 1; d < 32; d *= 2) {
@@ -73,108 +62,133 @@ __device__ uint2 block_sum_before(uint2 mine, uint2& total) {
   __syncthreads();
   uint2 before = make_uint2(sum.x - mine.x, sum.y - mine.y);
   total = make_uint2(0, 0);
-  for (int v = 0; v < kScanners / 32; ++v) {
+  for (int v = 0; v < kWarps; ++v) {
     if (v < warp) before.x += warp_sum[v].x, before.y += warp_sum[v].y;
     total.x += warp_sum[v].x, total.y += warp_sum[v].y;
   }
   return before;
 }
 
-__device__ uint64_t place(uint32_t above, uint32_t at_tau, uint64_t ties) {
-  return above + (at_tau < ties ? uint64_t{at_tau} : ties);
-}
-
-// One block: counts become those of the tiles before, wire tiles get their offsets. Sums fit in 32
-// bits because n does.
-__global__ void __launch_bounds__(kScanners)
-    scan_tiles(SelectWork work, size_t tiles, HsCudaSelectOut out, HsCudaSelected* selected) {
-  const SelectState& state = *work.state;
-  constexpr size_t kEach = 4;
-  uint2 carry = make_uint2(0, 0);
-  for (size_t at = 0; at < tiles; at += kScanners * kEach) {
-    const size_t first = at + threadIdx.x * kEach;
-    uint2 count[kEach], mine = make_uint2(0, 0);
-#pragma unroll
-    for (size_t e = 0; e < kEach; ++e) {
-      count[e] = first + e < tiles ? work.count[first + e] : make_uint2(0, 0);
-      mine.x += count[e].x, mine.y += count[e].y;
+// A block a group. Sums fit in 32 bits because n does.
+__global__ void count_tiles(const SelectSource from, const SelectWork work, size_t tiles) {
+  const uint32_t tau = work.state->tau, lane = threadIdx.x % 32;
+  const size_t first = blockIdx.x * kSelectGroup + threadIdx.x / 32 * kTilesEach;
+  uint2 mine = make_uint2(0, 0);  // of tile first + lane
+#pragma unroll 4
+  for (int t = 0; t < kTilesEach; ++t) {
+    if (first + t >= tiles) break;
+    const TileReader reader(from, work, first + t);
+    uint32_t above = 0, at_tau = 0;
+#pragma unroll 4
+    for (size_t j = lane; j < reader.count; j += 32) {
+      const Entry entry = reader.entry(from, work, j);
+      const uint32_t key = kept_key(from.u(entry.weight, entry.old));
+      above += key > tau;
+      at_tau += key == tau;
     }
-    uint2 total;
-    uint2 before = block_sum_before(mine, total);
-    before.x += carry.x, before.y += carry.y;
-#pragma unroll
-    for (size_t e = 0; e < kEach; ++e) {
-      if (first + e >= tiles) break;
-      work.count[first + e] = before;
-      if ((first + e) % kTilesOfWire == 0) {
-        const uint64_t to = place(before.x, before.y, state.ties);
-        out.d_tile_begin[(first + e) / kTilesOfWire] = to < out.capacity ? to : out.capacity;
-      }
-      before.x += count[e].x, before.y += count[e].y;
-    }
-    carry.x += total.x, carry.y += total.y;
+    above = __reduce_add_sync(0xffffffffu, above);
+    at_tau = __reduce_add_sync(0xffffffffu, at_tau);
+    if (lane == t) mine = make_uint2(above, at_tau);
   }
-  if (threadIdx.x == 0) {
-    const uint64_t all = place(carry.x, carry.y, state.ties);
-    out.d_tile_begin[(tiles + kTilesOfWire - 1) / kTilesOfWire] =
-        all < out.capacity ? all : out.capacity;
-    *selected = {all, state.bad, state.tau == kSelectEnd ? 0 : state.tau, reads_array(state)};
-  }
+  uint2 total;
+  const uint2 before = block_sum_before(mine, total);
+  const size_t tile = blockIdx.x * kSelectGroup + threadIdx.x;
+  if (tile < tiles) work.count[tile] = before;
+  if (threadIdx.x == 0) work.group[blockIdx.x] = total;
 }
 
-__device__ void write_entry(const SelectSource& from, const HsCudaSelectOut& out, uint64_t to,
-                            size_t i, float u) {
-  out.d_index[to] = static_cast<uint32_t>(i);
-  float value = u;
-  if (from.published != nullptr) {
-    const auto kind =
-        from.is_absolute ? kernels::PublishKind::kAbsolute : kernels::PublishKind::kDelta;
-    const float w = from.is_absolute ? from.w[i] : 0.0f;
-    const float published = from.is_absolute ? 0.0f : from.published[i];
-    if (from.is_absolute) value = w;
-    from.published[i] = kernels::published_after(kind, w, published, u);
-  } else if (from.clears) {
-    from.w[i] = 0.0f;
+// Of the groups before `group`; whole block.
+__device__ uint2 groups_before(const SelectWork& work, size_t group) {
+  uint2 mine = make_uint2(0, 0), total;
+  for (size_t g = threadIdx.x; g < group; g += kBlock) {
+    mine.x += work.group[g].x, mine.y += work.group[g].y;
   }
-  out.d_value[to] = value;
+  block_sum_before(mine, total);
+  return total;
 }
 
-__global__ void emit_tiles(SelectSource from, SelectWork work, size_t tiles, HsCudaSelectOut out) {
-  const uint32_t tau = work.state->tau;
-  const uint64_t ties = work.state->ties;
-  const size_t warps = size_t{gridDim.x} * (kBlock / 32);
+struct Output {
+  HsCudaSelectOut to;
+  uint32_t tau, certain;  // keys of `certain` and more have been brought up to date
+  uint64_t ties;
+  __device__ uint64_t place(uint32_t above, uint32_t at_tau) const {
+    return above + (at_tau < ties ? uint64_t{at_tau} : ties);
+  }
+};
+
+__device__ void write_entry(const SelectSource& from, const Output& out, uint64_t place, size_t i,
+                            const Entry& entry, uint32_t key) {
+  const bool is_done = key >= out.certain;
+  if (place >= out.to.capacity) {
+    if (is_done) from.undo(i, entry.weight, entry.old);
+    return;
+  }
+  out.to.d_index[place] = static_cast<uint32_t>(i);
+  out.to.d_value[place] = from.is_absolute ? entry.weight : from.u(entry.weight, entry.old);
+  if (!is_done) from.update(i, entry.weight, entry.old);
+}
+
+__device__ void emit_tile(const SelectSource& from, const SelectWork& work, const Output& out,
+                          const TileReader& reader, uint2 before) {
   const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
-  for (size_t tile = (blockIdx.x * size_t{kBlock} + threadIdx.x) / 32; tile < tiles;
-       tile += warps) {
-    const TileReader reader(from, work, tile);
-    const uint2 before = work.count[tile];
-    uint64_t to = place(before.x, before.y, ties), at_tau = before.y;
-    for (size_t j = 0; j < reader.count; j += 32) {
-      const float u = reader.u(from, work, j + lane);
-      const uint32_t key = kept_key(u);
-      const uint32_t equal = __ballot_sync(0xffffffffu, key == tau);
-      const bool is_kept = key > tau || (key == tau && at_tau + __popc(equal & below) < ties);
-      const uint32_t kept = __ballot_sync(0xffffffffu, is_kept);
-      const uint64_t mine = to + __popc(kept & below);
-      if (is_kept && mine < out.capacity) {
-        const size_t i =
-            reader.is_array ? reader.begin + j + lane : work.index[reader.begin + j + lane];
-        write_entry(from, out, mine, i, u);
-      }
-      at_tau += __popc(equal);
-      to += __popc(kept);
+  uint64_t to = out.place(before.x, before.y), at_tau = before.y;
+  for (size_t j = 0; j < reader.count; j += 32) {
+    const Entry entry = reader.entry(from, work, j + lane);
+    const uint32_t key = kept_key(from.u(entry.weight, entry.old));
+    const uint32_t equal = __ballot_sync(0xffffffffu, key == out.tau);
+    const bool is_kept =
+        key > out.tau || (key == out.tau && at_tau + __popc(equal & below) < out.ties);
+    const uint32_t kept = __ballot_sync(0xffffffffu, is_kept);
+    if (is_kept) {
+      write_entry(from, out, to + __popc(kept & below), reader.index(work, j + lane), entry, key);
     }
+    at_tau += __popc(equal);
+    to += __popc(kept);
   }
+}
+
+__device__ uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+__global__ void emit_tiles(const SelectSource from, const SelectWork work, size_t tiles,
+                           HsCudaSelectOut to) {
+  const SelectState& state = *work.state;
+  const Output out{to, state.tau, reads_array(state) ? ~0u : state.hi, state.ties};
+  const size_t first = blockIdx.x * kTilesOfBlock;
+  const uint2 groups = groups_before(work, first / kSelectGroup);
+  for (size_t tile = first + threadIdx.x / 32; tile < first + kTilesOfBlock && tile < tiles;
+       tile += kWarps) {
+    const uint2 in_group = work.count[tile];
+    const uint2 before = make_uint2(groups.x + in_group.x, groups.y + in_group.y);
+    if (tile % kTilesOfWire == 0 && threadIdx.x % 32 == 0) {
+      to.d_tile_begin[tile / kTilesOfWire] = at_most(out.place(before.x, before.y), to.capacity);
+    }
+    emit_tile(from, work, out, TileReader(from, work, tile), before);
+  }
+}
+
+__global__ void report(const SelectWork work, size_t tiles, HsCudaSelectOut to,
+                       HsCudaSelected* selected) {
+  const SelectState& state = *work.state;
+  const Output out{to, state.tau, 0, state.ties};
+  const uint2 total = groups_before(work, (tiles + kSelectGroup - 1) / kSelectGroup);
+  if (threadIdx.x != 0) return;
+  const uint64_t all = out.place(total.x, total.y);
+  to.d_tile_begin[(tiles + kTilesOfWire - 1) / kTilesOfWire] = at_most(all, to.capacity);
+  *selected = {all, state.bad, state.tau == kSelectEnd ? 0 : state.tau, reads_array(state)};
 }
 
 }  // namespace
 
 void select_emit(const SelectSource& from, const SelectWork& work, const HsCudaSelectOut& out,
-                 HsCudaSelected* selected, int grid, cudaStream_t on) {
+                 HsCudaSelected* selected, cudaStream_t on) {
   const size_t tiles = select_tiles(from.n);
-  if (tiles > 0) count_tiles<<<grid, kBlock, 0, on>>>(from, work, tiles);
-  scan_tiles<<<1, kScanners, 0, on>>>(work, tiles, out, selected);
-  if (tiles > 0) emit_tiles<<<grid, kBlock, 0, on>>>(from, work, tiles, out);
+  if (tiles > 0) {
+    const auto blocks = static_cast<unsigned>((tiles + kTilesOfBlock - 1) / kTilesOfBlock);
+    const auto groups = static_cast<unsigned>(select_groups(from.n));
+    count_tiles<<<groups, kBlock, 0, on>>>(from, work, tiles);
+    emit_tiles<<<blocks, kBlock, 0, on>>>(from, work, tiles, out);
+  }
+  report<<<1, kBlock, 0, on>>>(work, tiles, out, selected);
 }
 
 }  // namespace hearsay::cuda

@@ -32,11 +32,14 @@ SelectWork lay_out(size_t n, size_t k, char* at, size_t* bytes) {
   SelectWork work;
   work.capacity = room_for_candidates(n, k);
   work.state = reinterpret_cast<SelectState*>(take(1, sizeof(SelectState)));
-  work.bins = reinterpret_cast<uint32_t*>(take(kSelectBins, sizeof(uint32_t)));
+  work.bins = reinterpret_cast<uint32_t*>(take(kSelectBinSets * kSelectBins, sizeof(uint32_t)));
+  work.slice_sum = reinterpret_cast<uint32_t*>(take(kSelectSlices, sizeof(uint32_t)));
   work.slot = reinterpret_cast<uint2*>(take(select_tiles(n), sizeof(uint2)));
   work.count = reinterpret_cast<uint2*>(take(select_tiles(n), sizeof(uint2)));
+  work.group = reinterpret_cast<uint2*>(take(select_groups(n), sizeof(uint2)));
   work.index = reinterpret_cast<uint32_t*>(take(work.capacity, sizeof(uint32_t)));
   work.value = reinterpret_cast<float*>(take(work.capacity, sizeof(float)));
+  work.old = reinterpret_cast<float*>(take(work.capacity, sizeof(float)));
   *bytes = static_cast<size_t>(at - begin);
   return work;
 }
@@ -61,7 +64,8 @@ cudaError_t prepare(const HsCudaSelectFrom* from, const HsCudaSelectOut* out, si
   launch.source = {from->d_w,       from->d_published,
                    from->n,         is_aligned16(from->d_w) && is_aligned16(from->d_published),
                    from->kind == 1, from->clear_selected != 0};
-  const size_t zeros = padded(sizeof(SelectState)) + kSelectBins * sizeof(uint32_t);
+  const size_t zeros =
+      padded(sizeof(SelectState)) + kSelectBinSets * size_t{kSelectBins} * sizeof(uint32_t);
   return cudaMemsetAsync(memory, 0, zeros, on);
 }
 
@@ -80,12 +84,13 @@ extern "C" int hs_cuda_select_largest(const HsCudaSelectFrom* from, size_t k, ui
   if (out->capacity < (k < from->n ? k : from->n)) return cudaErrorInvalidValue;
   cudaStream_t on = as_stream(stream);
   Launch launch;
-  const cudaError_t error = prepare(from, out, k, d_workspace, workspace_bytes, on, launch);
+  cudaError_t error = prepare(from, out, k, d_workspace, workspace_bytes, on, launch);
   if (error != cudaSuccess) return error;
   select_guess(launch.source, launch.work, k, prior, on);
-  if (from->n > 0) select_collect(launch.source, launch.work, launch.multiprocessors, on);
+  if (from->n > 0) error = select_collect(launch.source, launch.work, launch.multiprocessors, on);
+  if (error != cudaSuccess) return error;
   select_narrow(launch.source, launch.work, k, launch.grid, on);
-  select_emit(launch.source, launch.work, *out, d_selected, launch.grid, on);
+  select_emit(launch.source, launch.work, *out, d_selected, on);
   return cudaGetLastError();
 }
 
@@ -96,13 +101,14 @@ extern "C" int hs_cuda_select_above(const HsCudaSelectFrom* from, float tau,
   if (!(tau > 0.0f) || tau > FLT_MAX) return cudaErrorInvalidValue;
   cudaStream_t on = as_stream(stream);
   Launch launch;
-  const cudaError_t error =
-      prepare(from, out, out->capacity, d_workspace, workspace_bytes, on, launch);
+  cudaError_t error = prepare(from, out, out->capacity, d_workspace, workspace_bytes, on, launch);
   if (error != cudaSuccess) return error;
   uint32_t key = 0;
   std::memcpy(&key, &tau, sizeof key);
   select_given(launch.work, key, on);
-  if (from->n > 0) select_collect(launch.source, launch.work, launch.multiprocessors, on);
-  select_emit(launch.source, launch.work, *out, d_selected, launch.grid, on);
+  if (from->n > 0) error = select_collect(launch.source, launch.work, launch.multiprocessors, on);
+  if (error != cudaSuccess) return error;
+  select_restore(launch.source, launch.work, launch.grid, on);
+  select_emit(launch.source, launch.work, *out, d_selected, on);
   return cudaGetLastError();
 }

@@ -159,7 +159,7 @@ TEST_CASE("a wrong guess and more ties than room are repaired") {
 TEST_CASE("what is published follows, from a guess and from a repair") {
   const std::size_t n = GENERATE(5u, 8192u, 300'001u, 2'000'000u);
   const PublishKind kind = GENERATE(PublishKind::kDelta, PublishKind::kAbsolute);
-  const std::uint32_t prior = GENERATE(0u, 0x7f000000u);
+  const std::uint32_t prior = GENERATE(0u, 1u, 0x3f000000u, 0x7f000000u);
   const std::size_t shift = GENERATE(0u, 1u);
   CAPTURE(n, static_cast<int>(kind), prior, shift);
   Question q{values_of("normal", n), values_of("special", n), kind};

@@ -166,6 +166,6 @@ extern "C" int hs_cuda_merge_lists(float* d_w, size_t n, const HsCudaSparseList*
   const Move how{static_cast<hearsay::kernels::MergeNorm>(norm),
                  static_cast<hearsay::kernels::SparseKind>(kind), alpha};
   merge<<<static_cast<unsigned>(wires), kBlock, 0, on>>>(d_w, n, all, how, work);
-  sparse_finish(work, sparse_tiles(n), d_stats, on);
+  sparse_finish(work, merge_tiles(n), d_stats, on);
   return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of a sparse update on the device: 256 lanes of a tile are the threads of its block,
-// halved as on the CPU; then one block of 1024 lanes over the tiles.
+// The sums of a sparse update on the device: 256 lanes of a tile halved as on the CPU; then one
+// block of 1024 lanes over the tiles.
 #pragma once
 
 #include "kernels/cuda/launch.cuh"
@@ -9,14 +9,16 @@
 
 namespace hearsay::cuda {
 
-static_assert(kernels::kSparseLanes == kBlock && kernels::kSparseTile == kTile);
+static_assert(kernels::kSparseLanes == kBlock && kernels::kSparseTile == kBlock &&
+              kernels::kMergeTile == kTile);
 
 struct SparseWork {
   unsigned long long* counts;  // bad, touched, the key of the maximum
   double* partial;             // of each tile
 };
 
-inline size_t sparse_tiles(size_t terms) { return (terms + kTile - 1) / kTile; }
+inline size_t sparse_tiles(size_t terms) { return (terms + kBlock - 1) / kBlock; }
+inline size_t merge_tiles(size_t n) { return (n + kTile - 1) / kTile; }
 inline constexpr size_t kSparseHead = 256;  // bytes of counts
 
 inline SparseWork sparse_work(void* memory) {
@@ -61,7 +63,10 @@ __device__ inline void count_seen(const SparseSeen& seen, const SparseWork& work
   if (threadIdx.x % 32 != 0) return;
   if (bad > 0) atomicAdd(work.counts, static_cast<unsigned long long>(bad));
   if (touched > 0) atomicAdd(work.counts + 1, static_cast<unsigned long long>(touched));
-  if (max_key > 0) atomicMax(work.counts + 2, static_cast<unsigned long long>(max_key));
+  // A look first: few warps find a new maximum, and atomics on one address stand in line.
+  if (max_key > __ldcg(work.counts + 2)) {
+    atomicMax(work.counts + 2, static_cast<unsigned long long>(max_key));
+  }
 }
 
 // Sums the partials of `tiles` tiles into *stats; defined in sparse_ops.cu.

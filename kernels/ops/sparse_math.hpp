@@ -13,9 +13,9 @@ namespace hearsay::kernels {
 enum class SparseKind : int { kDelta = 0, kAbsolute = 1 };
 enum class MergeNorm : int { kNone = 0, kPresentWeight = 1 };
 
-inline constexpr std::size_t kSparseTile = 4096;  // entries (merge: weights) of one partial sum
-inline constexpr std::size_t kSparseLanes =
-    256;  // lane l of a tile sums terms l, l + 256, ... in order
+inline constexpr std::size_t kSparseTile = 256;       // entries of one partial sum, one a lane
+inline constexpr std::size_t kMergeTile = 4096;       // weights of one partial sum of several lists
+inline constexpr std::size_t kSparseLanes = 256;      // lane l sums terms l, l + 256, ... in order
 inline constexpr std::size_t kSparseTopLanes = 1024;  // of the sum over tiles, likewise
 
 struct SparseMove {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges of sparse records into flat fp32 weights. Agreement class: exact; sums of squares follow
-// one tree (4096 terms in 256 strided lanes, lanes and tiles by halving), so threads and grids do
-// not change a bit. Indices are validated by a function of their own before anything is written.
+// one tree (256 entries, or 4096 weights of a merge in 256 strided lanes, by halving), so threads
+// and grids do not change a bit. Indices are validated by a function of their own before anything
+// is written.
 #pragma once
 
 #include <cstddef>

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <span>
+#include <type_traits>
 #include <utility>
+
+#include "kernels/core/pages.hpp"
 
 namespace hearsay::kernels {
 
@@ -36,13 +38,14 @@ class Buffer {
   const T& operator[](std::size_t i) const noexcept { return data_[i]; }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(T* p) const noexcept { ::operator delete[](p, kAlignment); }
+    std::size_t bytes = 0;
+    void operator()(T* p) const noexcept { free_pages(p, bytes); }
   };
-  static T* allocate(std::size_t count) {
+  static std::unique_ptr<T[], Free> allocate(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);
-    return static_cast<T*>(::operator new[](count * sizeof(T), kAlignment));
+    const std::size_t bytes = count * sizeof(T);
+    return {static_cast<T*>(allocate_pages(bytes)), Free{bytes}};
   }
 
   std::unique_ptr<T[], Free> data_;

@@ -9,13 +9,10 @@ namespace {
 
 constexpr int kWarps = kBlock / 32;
 constexpr int kTilesEach = static_cast<int>(kSelectGroup) / kWarps;  // of a warp that counts
+constexpr int kAtOnce = 4;  // entries of a lane; a tile has about 88 candidates at 1 %
 constexpr size_t kTilesOfWire = kernels::kSelectWireTile / kSelectTile;
 constexpr size_t kTilesOfBlock = 64;  // that one block emits; a part of a group
 static_assert(kTilesEach == 32 && kSelectGroup == kBlock && kSelectGroup % kTilesOfBlock == 0);
-
-struct Entry {
-  float weight = 0.0f, old = 0.0f;
-};
 
 struct TileReader {  // what a warp reads of its tile
   size_t begin, count;
@@ -31,14 +28,26 @@ struct TileReader {  // what a warp reads of its tile
       count = slot.y;
     }
   }
-  __device__ Entry entry(const SelectSource& from, const SelectWork& work, size_t j) const {
-    if (j >= count) return {};
-    const float* const weight = is_array ? from.w : work.value;
-    const float* const old = is_array ? from.published : work.old;
-    return {__ldcs(weight + begin + j), from.published != nullptr ? __ldcs(old + begin + j) : 0.0f};
-  }
   __device__ size_t index(const SelectWork& work, size_t j) const {
     return is_array ? begin + j : work.index[begin + j];
+  }
+};
+
+// What a lane reads of a tile at a time, all of it under way at once: entries j, j + 32, ... Beyond
+// the end: zeros, which are never kept.
+struct Entries {
+  float weight[kAtOnce], old[kAtOnce];
+  __device__ Entries(const SelectSource& from, const SelectWork& work, const TileReader& reader,
+                     size_t j) {
+    const float* const weights = (reader.is_array ? from.w : work.value) + reader.begin;
+    const float* const olds = reader.is_array ? from.published : work.old;
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
+      const bool is_there = j + 32 * r < reader.count;
+      weight[r] = is_there ? __ldcs(weights + j + 32 * r) : 0.0f;
+      old[r] =
+          is_there && from.published != nullptr ? __ldcs(olds + reader.begin + j + 32 * r) : 0.0f;
+    }
   }
 };
 
@@ -74,17 +83,19 @@ __global__ void count_tiles(const SelectSource from, const SelectWork work, size
   const uint32_t tau = work.state->tau, lane = threadIdx.x % 32;
   const size_t first = blockIdx.x * kSelectGroup + threadIdx.x / 32 * kTilesEach;
   uint2 mine = make_uint2(0, 0);  // of tile first + lane
-#pragma unroll 4
+#pragma unroll 2
   for (int t = 0; t < kTilesEach; ++t) {
     if (first + t >= tiles) break;
     const TileReader reader(from, work, first + t);
     uint32_t above = 0, at_tau = 0;
-#pragma unroll 4
-    for (size_t j = lane; j < reader.count; j += 32) {
-      const Entry entry = reader.entry(from, work, j);
-      const uint32_t key = kept_key(from.u(entry.weight, entry.old));
-      above += key > tau;
-      at_tau += key == tau;
+    for (size_t j = lane; j < reader.count; j += 32 * kAtOnce) {
+      const Entries entries(from, work, reader, j);
+#pragma unroll
+      for (int r = 0; r < kAtOnce; ++r) {
+        const uint32_t key = kept_key(from.u(entries.weight[r], entries.old[r]));
+        above += key > tau;
+        at_tau += key == tau;
+      }
     }
     above = __reduce_add_sync(0xffffffffu, above);
     at_tau = __reduce_add_sync(0xffffffffu, at_tau);
@@ -117,33 +128,38 @@ struct Output {
 };
 
 __device__ void write_entry(const SelectSource& from, const Output& out, uint64_t place, size_t i,
-                            const Entry& entry, uint32_t key) {
-  const bool is_done = key >= out.certain;
+                            float weight, float old) {
+  const bool is_done = select_key(from.u(weight, old)) >= out.certain;
   if (place >= out.to.capacity) {
-    if (is_done) from.undo(i, entry.weight, entry.old);
+    if (is_done) from.undo(i, weight, old);
     return;
   }
   out.to.d_index[place] = static_cast<uint32_t>(i);
-  out.to.d_value[place] = from.is_absolute ? entry.weight : from.u(entry.weight, entry.old);
-  if (!is_done) from.update(i, entry.weight, entry.old);
+  out.to.d_value[place] = from.is_absolute ? weight : from.u(weight, old);
+  if (!is_done) from.update(i, weight, old);
 }
 
 __device__ void emit_tile(const SelectSource& from, const SelectWork& work, const Output& out,
                           const TileReader& reader, uint2 before) {
   const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
   uint64_t to = out.place(before.x, before.y), at_tau = before.y;
-  for (size_t j = 0; j < reader.count; j += 32) {
-    const Entry entry = reader.entry(from, work, j + lane);
-    const uint32_t key = kept_key(from.u(entry.weight, entry.old));
-    const uint32_t equal = __ballot_sync(0xffffffffu, key == out.tau);
-    const bool is_kept =
-        key > out.tau || (key == out.tau && at_tau + __popc(equal & below) < out.ties);
-    const uint32_t kept = __ballot_sync(0xffffffffu, is_kept);
-    if (is_kept) {
-      write_entry(from, out, to + __popc(kept & below), reader.index(work, j + lane), entry, key);
+  for (size_t first = 0; first < reader.count; first += 32 * kAtOnce) {
+    const Entries entries(from, work, reader, first + lane);
+#pragma unroll
+    for (int r = 0; r < kAtOnce; ++r) {
+      const float weight = entries.weight[r], old = entries.old[r];
+      const uint32_t key = kept_key(from.u(weight, old));
+      const uint32_t equal = __ballot_sync(0xffffffffu, key == out.tau);
+      const bool is_kept =
+          key > out.tau || (key == out.tau && at_tau + __popc(equal & below) < out.ties);
+      const uint32_t kept = __ballot_sync(0xffffffffu, is_kept);
+      if (is_kept) {
+        const size_t i = reader.index(work, first + lane + 32 * r);
+        write_entry(from, out, to + __popc(kept & below), i, weight, old);
+      }
+      at_tau += __popc(equal);
+      to += __popc(kept);
     }
-    at_tau += __popc(equal);
-    to += __popc(kept);
   }
 }
 

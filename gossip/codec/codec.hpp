@@ -29,14 +29,17 @@ class Codec {
 
   // The next message of this peer about its weights; what has been published is brought up to
   // date. `like`: a decoded message of a partner; the answer speaks of the same weights where the
-  // codec can do so without saying which. Weights that are not finite are left out, or sent as 0
-  // by codecs that send all.
+  // codec can do so without saying which. Weights that are not finite are left out, or sent as
+  // what they were at the start where the codec must say something.
   virtual merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) = 0;
 
   // Fills `in` with what the message says and with `base` where it says nothing (all three of the
   // model's size). Nothing about the bytes is trusted; `in` is unspecified after a fault.
   virtual Unpacked decode(const merge::Packed& message, std::span<const float> base,
                           std::span<float> in) const = 0;
+
+  // Does an answer to a message (`like`) speak of exactly the weights that the message spoke of?
+  virtual bool mirrors() const { return false; }
 
   // The weights have been replaced (late joiner, restored): nothing is published yet.
   virtual void forget() = 0;

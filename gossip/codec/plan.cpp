@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/codec/plan.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "gossip/codec/dense_codec.hpp"
+#include "gossip/codec/largest_support.hpp"
+#include "gossip/codec/seeded_support.hpp"
+#include "gossip/codec/sparse_codec.hpp"
+#include "kernels/core/check.hpp"
+#include "kernels/core/digest.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+using Kind = CodecSettings::Kind;
+
+std::string shortest(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+const char* name_of(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::fp32: return "fp32";
+    case ValueKind::bf16: return "bf16";
+    case ValueKind::int8: return "int8";
+    case ValueKind::int4: return "int4";
+  }
+  return "";
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::topk: return "topk";
+    case Kind::threshold: return "threshold";
+    case Kind::random: return "randk";
+    case Kind::blocks: return "blocks";
+    case Kind::dense: break;
+  }
+  return "";
+}
+
+std::string code_text(const ValueCode& code) {
+  std::string text = name_of(code.kind);
+  if (code.block != ValueCode{}.block) text += ":block=" + std::to_string(code.block);
+  return text;
+}
+
+std::uint32_t tag_of(const std::string& text, const kernels::Layout& layout,
+                     std::span<const float> start) {
+  std::string all = text;
+  for (const kernels::TensorSlot& slot : layout.slots())
+    all += "\n" + slot.name + " " + std::to_string(slot.count);
+  all += "\n" + kernels::digest(start).hex();
+  const std::span<const char> chars(all);
+  return static_cast<std::uint32_t>(
+      kernels::digest64({reinterpret_cast<const std::uint8_t*>(chars.data()), chars.size()}));
+}
+
+class Plan final : public CodecPlan {
+ public:
+  Plan(CodecSettings settings, CodecGroundRef ground)
+      : settings_(settings), ground_(std::move(ground)), text_(text_of(settings)) {
+    most_bytes_ = is_dense() ? DenseCodec::message_bytes(*ground_)
+                             : SparseCodec::most_bytes(*ground_, *support(kernels::PeerId(0)));
+  }
+
+  std::unique_ptr<Codec> make(kernels::PeerId self) const override {
+    if (is_dense()) return std::make_unique<DenseCodec>(ground_, settings_.keeps_error, self);
+    return std::make_unique<SparseCodec>(ground_, support(self), settings_.is_mirrored, self);
+  }
+  const std::string& text() const override { return text_; }
+  std::size_t most_bytes() const override { return most_bytes_; }
+
+ private:
+  bool is_dense() const { return settings_.kind == Kind::dense; }
+
+  std::unique_ptr<Support> support(kernels::PeerId self) const {
+    const Places& places = ground_->places;
+    if (settings_.kind == Kind::random)
+      return std::make_unique<RandomSupport>(settings_.share, places, ground_->seed, self);
+    if (settings_.kind == Kind::blocks) {
+      return std::make_unique<BlockSupport>(settings_.share, settings_.block_size, places,
+                                            ground_->seed, self);
+    }
+    return std::make_unique<LargestSupport>(settings_.kind == Kind::topk
+                                                ? LargestSupport::Kind::exact
+                                                : LargestSupport::Kind::threshold,
+                                            settings_.share, places);
+  }
+
+  CodecSettings settings_;
+  CodecGroundRef ground_;
+  std::string text_;
+  std::size_t most_bytes_;
+};
+
+}  // namespace
+
+std::string text_of(const CodecSettings& settings) {
+  const ValueCode& code = settings.values;
+  const bool is_dense = settings.kind == Kind::dense;
+  std::string text;
+  if (is_dense) {
+    text = code_text(code);
+    if (settings.keeps_error) text += "+ef";
+    if (code.is_stochastic && code.kind == ValueKind::bf16) text += "+sr";
+    return text;
+  }
+  text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
+  if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
+    text += ",size=" + std::to_string(settings.block_size);
+  if (code.kind != ValueKind::fp32) text += "+" + code_text(code);
+  if (code.is_stochastic) text += "+sr";
+  if (settings.is_mirrored) text += "+mirror";
+  return text;
+}
+
+std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
+                                                 const kernels::Layout& layout,
+                                                 std::span<const float> start, std::uint64_t seed) {
+  HS_CHECK(start.size() == layout.size());
+  HS_CHECK(start.size() <= std::numeric_limits<std::uint32_t>::max());
+  HS_CHECK(settings.kind == Kind::dense || (settings.share > 0.0 && settings.share < 1.0));
+  std::vector<float> finite(start.begin(), start.end());
+  for (float& each : finite) each = std::isfinite(each) ? each : 0.0f;
+  auto ground = std::make_shared<CodecGround>(CodecGround{settings.values, seed,
+                                                          tag_of(text_of(settings), layout, start),
+                                                          std::move(finite), Places(layout)});
+  return std::make_shared<Plan>(settings, std::move(ground));
+}
+
+}  // namespace hearsay::gossip

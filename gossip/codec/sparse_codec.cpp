@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/codec/sparse_codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "kernels/core/check.hpp"
+#include "kernels/core/digest.hpp"
+#include "kernels/core/rng.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+// Names a message by what it says up to its values.
+std::uint32_t name_of(PackedView where) {
+  return static_cast<std::uint32_t>(kernels::digest64(where));
+}
+
+// Where the values of the large tensors begin in the count of random numbers.
+std::uint64_t behind(std::size_t small) {
+  return (small + kValueChunk - 1) / kValueChunk * kValueChunk;
+}
+
+std::size_t values_bytes(const CodecGround& ground, std::size_t entries) {
+  return value_bytes(ground.code, ground.places.small().size()) + value_bytes(ground.code, entries);
+}
+
+std::string hex_of(PackedView bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::uint8_t each : bytes) {
+    text += kDigits[each >> 4];
+    text += kDigits[each & 15u];
+  }
+  return text;
+}
+
+bool read_hex(const std::string& text, PackedBytes& bytes) {
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (text.size() % 2 != 0 || !std::all_of(text.begin(), text.end(), is_digit)) return false;
+  for (std::size_t i = 0; i < text.size(); i += 2)
+    bytes.push_back(static_cast<std::uint8_t>(digit(text[i]) << 4 | digit(text[i + 1])));
+  return true;
+}
+
+}  // namespace
+
+SparseCodec::SparseCodec(CodecGroundRef ground, std::unique_ptr<Support> support, bool is_mirrored,
+                         kernels::PeerId self)
+    : ground_(std::move(ground)),
+      support_(std::move(support)),
+      is_mirrored_(is_mirrored),
+      key_(kernels::Rng::stream(ground_->seed, "codec-values", self.value).next_u64()),
+      published_(ground_->start.size()) {
+  forget();
+}
+
+std::size_t SparseCodec::most_bytes(const CodecGround& ground, const Support& support) {
+  // An answer's four bytes in place of a `where` are never more than that.
+  return kPackedHead + support.most_where_bytes() + values_bytes(ground, support.most_entries());
+}
+
+merge::PackedRef SparseCodec::encode(std::span<const float> weights, const merge::Packed* like) {
+  HS_CHECK(weights.size() == published_.size());
+  auto message = std::make_shared<merge::Packed>();
+  PackedBytes& bytes = message->bytes;
+  Numbers at;
+  if (like == nullptr || !mirror(*like, bytes, at)) choose(weights, bytes, at);
+  bytes.reserve(bytes.size() + values_bytes(*ground_, at.size()));
+  ground_->places.to_offsets(at);
+  const auto& small = ground_->places.small();
+  say(weights, small, 0, bytes);
+  say(weights, at, behind(small.size()), bytes);
+  ++said_;
+  return message;
+}
+
+// A message that a codec of positions is to answer is named; one with a seed is repeated.
+bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers& at) const {
+  std::string fault;
+  PackedReader reader(like.bytes);
+  if (!is_mirrored_ || read_head(reader, ground_->tag, fault) != support_->form() ||
+      !support_->read(reader, at).empty()) {
+    return false;
+  }
+  if (support_->form() == PackedForm::entries) {
+    put_head(bytes, PackedForm::same, ground_->tag);
+    put(bytes, name_of(reader.taken()));
+  } else {
+    bytes.assign(reader.taken().begin(), reader.taken().end());
+  }
+  return true;
+}
+
+void SparseCodec::choose(std::span<const float> weights, PackedBytes& bytes, Numbers& at) {
+  // Said in any case, so that they are no candidates.
+  for (const std::uint32_t i : ground_->places.small()) published_[i] = weights[i];
+  put_head(bytes, support_->form(), ground_->tag);
+  support_->choose(weights, published_.span(), bytes, at);
+  if (!is_mirrored_ || support_->form() != PackedForm::entries) return;
+  remembered_.push_back(bytes);
+  if (remembered_.size() > kRemembered) remembered_.pop_front();
+}
+
+// Appends the values of the weights at these offsets, and publishes what a partner will decode.
+void SparseCodec::say(std::span<const float> weights, std::span<const std::uint32_t> offsets,
+                      std::uint64_t first, PackedBytes& bytes) {
+  const std::vector<float>& start = ground_->start;
+  const std::size_t begin = bytes.size(), n = offsets.size();
+  ValueWriter writer(ground_->code, {key_, said_}, first, n, bytes);
+  float chunk[kValueChunk], from[kValueChunk];
+  for (std::size_t done = 0; done < n; done += kValueChunk) {
+    const auto here = offsets.subspan(done, std::min(kValueChunk, n - done));
+    const std::span<float> x(chunk, here.size()), base(from, here.size());
+    for (std::size_t j = 0; j < here.size(); ++j) {
+      x[j] = weights[here[j]];
+      base[j] = start[here[j]];
+    }
+    take_start(ground_->code, x, base, x);
+    writer.put(x);
+  }
+  hear(offsets, PackedView(bytes).subspan(begin), published_.span());
+  // A sum that overflows would never be said again: such a weight counts as said.
+  for (const std::uint32_t i : offsets)
+    if (!std::isfinite(published_[i])) published_[i] = weights[i];
+}
+
+// Writes what a section of values says of the weights at these offsets.
+void SparseCodec::hear(std::span<const std::uint32_t> offsets, PackedView section,
+                       std::span<float> in) const {
+  const std::size_t n = offsets.size();
+  ValueReader reader(ground_->code, n, section);
+  const bool is_relative = ground_->code.is_relative();
+  float chunk[kValueChunk];
+  for (std::size_t done = 0; done < n; done += kValueChunk) {
+    const auto here = offsets.subspan(done, std::min(kValueChunk, n - done));
+    reader.get({chunk, here.size()});
+    for (std::size_t j = 0; j < here.size(); ++j)
+      in[here[j]] = is_relative ? ground_->start[here[j]] + chunk[j] : chunk[j];
+  }
+}
+
+std::string SparseCodec::read_where(PackedReader& reader, Numbers& at) const {
+  std::string fault;
+  const auto form = read_head(reader, ground_->tag, fault);
+  if (!form) return fault;
+  if (*form == PackedForm::same) return read_same(reader, at);
+  if (*form != support_->form()) return "message names its weights in another way than this codec";
+  return support_->read(reader, at);
+}
+
+std::string SparseCodec::read_same(PackedReader& reader, Numbers& at) const {
+  const auto name = reader.get<std::uint32_t>();
+  if (!name) return "message is cut off before the message that it answers";
+  for (const PackedBytes& each : remembered_) {
+    if (name_of(each) != *name) continue;
+    PackedReader where(each);
+    std::string fault;
+    if (!read_head(where, ground_->tag, fault)) return fault;
+    return support_->read(where, at);
+  }
+  return "message answers none of the last " + std::to_string(kRemembered) + " that this peer sent";
+}
+
+Unpacked SparseCodec::decode(const merge::Packed& message, std::span<const float> base,
+                             std::span<float> in) const {
+  HS_CHECK(base.size() == published_.size() && in.size() == published_.size());
+  Unpacked result;
+  PackedReader reader(message.bytes);
+  Numbers at;
+  result.fault = read_where(reader, at);
+  if (!result.fault.empty()) return result;
+  const std::size_t expected = values_bytes(*ground_, at.size());
+  if (reader.rest().size() != expected) {
+    result.fault = "message has " + std::to_string(reader.rest().size()) +
+                   " bytes of values, expected " + std::to_string(expected);
+    return result;
+  }
+  const auto& small = ground_->places.small();
+  const std::size_t small_bytes = value_bytes(ground_->code, small.size());
+  std::copy(base.begin(), base.end(), in.begin());
+  ground_->places.to_offsets(at);
+  hear(small, reader.rest().first(small_bytes), in);
+  hear(at, reader.rest().subspan(small_bytes), in);
+  result.values = small.size() + at.size();
+  return result;
+}
+
+void SparseCodec::forget() {
+  std::copy(ground_->start.begin(), ground_->start.end(), published_.data());
+  remembered_.clear();
+  support_->forget();
+}
+
+void SparseCodec::state(Archive& archive) {
+  archive("said", said_);
+  archive.array("published", published_);
+  if (published_.size() != ground_->start.size()) archive.fail("published", "is of another model");
+  archive("support", *support_);
+  if (!is_mirrored_) return;
+  std::vector<std::string> texts;
+  for (const PackedBytes& each : remembered_) texts.push_back(hex_of(each));
+  archive("remembered", texts);
+  if (!archive.loading()) return;
+  remembered_.clear();
+  if (texts.size() > kRemembered) archive.fail("remembered", "holds too many messages");
+  for (const std::string& text : texts) {
+    if (!read_hex(text, remembered_.emplace_back())) archive.fail("remembered", "is no message");
+  }
+}
+
+}  // namespace hearsay::gossip

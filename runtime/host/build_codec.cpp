@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// --codec: from its text to a plan.
+#include "runtime/host/build_codec.hpp"
+
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "kernels/core/errc.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using gossip::CodecSettings;
+using gossip::ValueKind;
+using kernels::UsageError;
+using Kind = CodecSettings::Kind;
+
+const std::string kOption = "--codec";
+const std::vector<std::string> kHeads{"raw",  "fp32",      "bf16",  "int8",  "int4",
+                                      "topk", "threshold", "randk", "blocks"};
+const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "sr", "ef", "mirror"};
+
+std::optional<ValueKind> value_kind(const std::string& name) {
+  if (name == "fp32") return ValueKind::fp32;
+  if (name == "bf16") return ValueKind::bf16;
+  if (name == "int8") return ValueKind::int8;
+  if (name == "int4") return ValueKind::int4;
+  return std::nullopt;
+}
+
+bool has_levels(ValueKind kind) { return kind == ValueKind::int8 || kind == ValueKind::int4; }
+
+std::size_t power_of_two(const Spec& spec, const char* key, const char* standard, std::size_t least,
+                         std::size_t most) {
+  const std::string text = spec.arg(key).value_or(standard);
+  const std::uint64_t value = parse_count(kOption, text);
+  if (value < least || value > most || !std::has_single_bit(value)) {
+    throw UsageError(kOption + " " + spec.name + ": " + key + " is a power of two from " +
+                     std::to_string(least) + " to " + std::to_string(most) + ", not " + text);
+  }
+  return value;
+}
+
+// fp32, bf16, int8:block=64, int4:block=64; as a head or as a modifier.
+gossip::ValueCode value_code(const Spec& spec, ValueKind kind) {
+  gossip::ValueCode code;
+  code.kind = kind;
+  if (has_levels(kind)) {
+    reject_unknown(kOption, spec, {"block"}, 0);
+    code.block = static_cast<std::uint32_t>(power_of_two(spec, "block", "64", 32, 256));
+  } else {
+    reject_unknown(kOption, spec, {}, 0);
+  }
+  return code;
+}
+
+double density(const Spec& spec) {
+  if (spec.values.empty()) {
+    throw UsageError(kOption + " " + spec.name + ": say which share of the weights, such as " +
+                     spec.name + ":1%");
+  }
+  const std::string& text = spec.values.front();
+  const double share = parse_share(kOption, text);
+  if (share == 1.0) {
+    throw UsageError(kOption + " " + spec.name + ":" + text + ": did you mean 1 % (" + spec.name +
+                     ":1%)? a codec that says all weights is fp32, bf16, int8 or int4");
+  }
+  if (!(share > 0.0))
+    throw UsageError(kOption + " " + spec.name + ": a density lies above 0, not " + text);
+  return share;
+}
+
+Kind sparse_kind(const std::string& name) {
+  if (name == "topk") return Kind::topk;
+  if (name == "threshold") return Kind::threshold;
+  if (name == "randk") return Kind::random;
+  if (name == "blocks") return Kind::blocks;
+  throw_unknown("codec", name, kHeads);
+}
+
+CodecSettings head_of(const Spec& spec) {
+  CodecSettings settings;
+  if (const auto kind = value_kind(spec.name)) {
+    settings.values = value_code(spec, *kind);
+    return settings;
+  }
+  settings.kind = sparse_kind(spec.name);
+  if (settings.kind == Kind::blocks) {
+    reject_unknown(kOption, spec, {"size"}, 1);
+    settings.block_size = power_of_two(spec, "size", "64", 16, 4096);
+  } else {
+    reject_unknown(kOption, spec, {}, 1);
+  }
+  settings.share = density(spec);
+  return settings;
+}
+
+// What the modifiers said, each subject once.
+struct Said {
+  std::string values, rounding;
+};
+
+void say_once(const Spec& whole, std::string& subject, const std::string& name) {
+  if (!subject.empty()) {
+    throw UsageError(kOption + " " + whole.text + ": '+" + subject + "' and '+" + name +
+                     "' exclude each other; give one");
+  }
+  subject = name;
+}
+
+void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSettings& settings) {
+  const bool is_dense = settings.kind == Kind::dense;
+  if (const auto kind = value_kind(modifier.name)) {
+    if (is_dense) {
+      throw UsageError(kOption + " " + whole.text + ": '" + whole.name +
+                       "' says already how weights are written; drop '+" + modifier.name + "'");
+    }
+    say_once(whole, said.values, modifier.name);
+    settings.values = value_code(modifier, *kind);
+    return;
+  }
+  reject_unknown(kOption, modifier, {}, 0);
+  if (modifier.name == "sr" || modifier.name == "ef") {
+    say_once(whole, said.rounding, modifier.name);
+  } else if (modifier.name != "mirror") {
+    throw_unknown("codec modifier", modifier.name, kModifiers);
+  } else if (is_dense) {
+    throw UsageError(kOption + " " + whole.text +
+                     ": '+mirror' goes with topk, threshold, randk and blocks; '" + whole.name +
+                     "' says all weights anyway");
+  } else {
+    if (settings.is_mirrored)
+      throw UsageError(kOption + " " + whole.text + ": '+mirror' is given twice");
+    settings.is_mirrored = true;
+  }
+}
+
+void set_rounding(const Spec& whole, const std::string& rounding, CodecSettings& settings) {
+  const bool is_dense = settings.kind == Kind::dense;
+  gossip::ValueCode& code = settings.values;
+  if (code.kind == ValueKind::fp32 && (rounding == "sr" || (is_dense && rounding == "ef"))) {
+    throw UsageError(kOption + " " + whole.text + ": fp32 is not rounded; drop '+" + rounding +
+                     "', or write bf16, int8 or int4");
+  }
+  code.is_stochastic = rounding == "sr" || (rounding.empty() && is_dense && has_levels(code.kind));
+  settings.keeps_error = is_dense && rounding == "ef";
+}
+
+}  // namespace
+
+std::optional<CodecSettings> codec_settings(const Spec& codec) {
+  if (codec.name == "raw") {
+    reject_unknown(kOption, codec, {}, 0);
+    if (!codec.modifiers.empty()) {
+      throw UsageError(kOption + " " + codec.text +
+                       ": 'raw' takes no modifier; did you mean bf16, "
+                       "int8 or topk:1%+" +
+                       codec.modifiers.front().name + "?");
+    }
+    return std::nullopt;
+  }
+  CodecSettings settings = head_of(codec);
+  Said said;
+  for (const Spec& modifier : codec.modifiers) add_modifier(codec, modifier, said, settings);
+  set_rounding(codec, said.rounding, settings);
+  return settings;
+}
+
+std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
+                                                     const kernels::Layout& layout,
+                                                     std::span<const float> start,
+                                                     std::uint64_t seed) {
+  const auto settings = codec_settings(codec);
+  if (!settings) return nullptr;
+  return gossip::make_codec_plan(*settings, layout, start, seed);
+}
+
+}  // namespace hearsay::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of --codec:
+//   raw                        weights as they are: no codec
+//   fp32, bf16, int8, int4     every weight; int8:block=128 (values a scale: 32, 64, 128, 256)
+//   topk:1%, threshold:1%      the weights that changed most; exact, or by a threshold in one pass
+//   randk:1%                   random weights
+//   blocks:0.0625,size=64      random aligned blocks of 16 to 4096 weights, each once a round
+//   +fp32 +bf16 +int8 +int4    how the chosen weights are written (fp32)
+//   +sr, +ef                   rounded at random, without bias (dense int8, int4); to nearest, and
+//                              the error is remembered and said later (the rest, dense bf16 not)
+//   +mirror                    an answer speaks of the weights that it was asked about
+// All functions throw UsageError on what they do not know.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "gossip/codec/plan.hpp"
+#include "runtime/config/spec.hpp"
+
+namespace hearsay::runtime {
+
+std::optional<gossip::CodecSettings> codec_settings(const Spec& codec);  // nullopt: raw
+
+// nullptr: raw. `start`: the weights that every peer begins with.
+std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
+                                                     const kernels::Layout& layout,
+                                                     std::span<const float> start,
+                                                     std::uint64_t seed);
+
+}  // namespace hearsay::runtime

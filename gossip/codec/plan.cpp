@@ -46,7 +46,8 @@ const char* name_of(Kind kind) {
 
 std::string code_text(const ValueCode& code) {
   std::string text = name_of(code.kind);
-  if (code.block != ValueCode{}.block) text += ":block=" + std::to_string(code.block);
+  const bool has_scales = code.kind == ValueKind::int8 || code.kind == ValueKind::int4;
+  if (has_scales && code.block != ValueCode{}.block) text += ":block=" + std::to_string(code.block);
   return text;
 }
 

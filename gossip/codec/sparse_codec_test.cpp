@@ -62,17 +62,20 @@ TEST_CASE("Weights that stand still are said completely, within N / k messages")
   }
 }
 
-TEST_CASE("What rounding left unsaid is said again before what is known better") {
-  // The largest error of int4 falls below that of one rounding to nearest only by memory: the block
-  // of an entry changes from message to message, and with it the error.
+TEST_CASE("What rounding left unsaid is said later") {
   const std::size_t n = 20'000;
   const std::vector<float> start(n, 0.0f), w = normals(n, 0.1, 2);
   const auto plan = make_codec_plan(sparse(Kind::topk, 0.05, ValueKind::int4), plain(n), start, 3);
   const auto codec = plan->make(PeerId(0));
+  const auto error = [&] {
+    double squares = 0.0;
+    for (std::size_t i = 0; i < n; ++i) squares += std::pow(published(*codec)[i] - w[i], 2);
+    return std::sqrt(squares / static_cast<double>(n));
+  };
   for (int m = 0; m < 20; ++m) codec->encode(w, nullptr);
-  const float once = farthest(published(*codec), w);
+  const double once = error();  // about: all has been said once
   for (int m = 0; m < 40; ++m) codec->encode(w, nullptr);
-  CHECK(farthest(published(*codec), w) < 0.7f * once);
+  CHECK(error() < 0.85 * once);
 }
 
 TEST_CASE("topk says exactly the largest differences, and all of small tensors") {
@@ -156,7 +159,7 @@ TEST_CASE("randk and blocks say every weight equally often") {
       const auto message = plan->make(PeerId(peer))->encode(start, nullptr);
       for (const std::size_t i : said_by(*reader, *message, n)) seen[i] += 1.0;
     }
-    const double share = kind == Kind::random ? 0.1 : 12.5 / 125.0;
+    const double share = kind == Kind::random ? 0.1 : 12.0 / 125.0;
     double squares = 0.0;
     for (const double each : seen) {
       CHECK(std::fabs(each / kPeers - share) < 5.5 * std::sqrt(share * (1 - share) / kPeers));
@@ -165,7 +168,7 @@ TEST_CASE("randk and blocks say every weight equally often") {
     }
     // Chi squared: a mean of 1 a weight; blocks have 125 independent counts.
     CHECK(squares / static_cast<double>(n) ==
-          Approx(1.0).margin(kind == Kind::random ? 0.16 : 0.6));
+          Approx(1.0).margin(kind == Kind::random ? 0.16 : 0.55));
   }
 }
 

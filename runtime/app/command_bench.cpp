@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearsay bench: kernels, train (samples per second, share of sgemm), mix (contraction against
-// theory), net (what the transport carries between processes), record and scale.
+// theory), net (what the transport carries between processes), codec, record and scale.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -291,14 +291,14 @@ int net(const std::vector<std::string>& args) {
 }  // namespace
 
 int command_bench(const std::vector<std::string>& args) {
-  static const std::vector<Verb> verbs{{"kernels", "operators on weights beside a copy",
-                                        bench_kernels_command},
-                                       {"train", "training step against sgemm", train},
-                                       {"mix", "mixing against theory", mix},
-                                       {"net", "frames between processes", net},
-                                       {"record", "what a replay needs, written down",
-                                        bench_record_command},
-                                       {"scale", "pools of thousands", bench_scale_command}};
+  static const std::vector<Verb> verbs{
+      {"kernels", "operators on weights beside a copy", bench_kernels_command},
+      {"train", "training step against sgemm", train},
+      {"codec", "messages beside their entropy", bench_codec_command},
+      {"mix", "mixing against theory", mix},
+      {"net", "frames between processes", net},
+      {"record", "what a replay needs, written down", bench_record_command},
+      {"scale", "pools of thousands", bench_scale_command}};
   return run_verb("bench", verbs, args);
 }
 

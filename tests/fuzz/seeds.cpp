@@ -18,6 +18,7 @@
 #include "runtime/log/safetensors.hpp"
 #include "runtime/metrics/peers_json.hpp"
 #include "runtime/net/join_text.hpp"
+#include "tests/fuzz/codec_plans.hpp"
 #include "tests/fuzz/seat.hpp"
 
 using namespace hearsay;
@@ -316,6 +317,19 @@ void make_index_code() {
   for (const std::uint32_t positions : {1u, 100u, 500u, 3000u}) record(positions, 1);
 }
 
+// Behind two bytes: which codec, and that its tag is put right. A message and an answer to it.
+void make_codecs() {
+  const auto tests = fuzz::codecs_under_test();
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const auto me = tests[i].plan->make(PeerId(0)), you = tests[i].plan->make(PeerId(1));
+    const auto question = me->encode(tests[i].weights, nullptr);
+    const auto answer = you->encode(tests[i].weights, question.get());
+    const std::string head{static_cast<char>(i), '\1'};
+    put("codecs", "question-" + std::to_string(i), head + bytes_of(question->bytes));
+    put("codecs", "answer-" + std::to_string(i), head + bytes_of(answer->bytes));
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -332,6 +346,7 @@ int main(int count, char** words) {
   make_control();
   make_text();
   make_index_code();
+  make_codecs();
   std::filesystem::remove_all(scratch);
   return 0;
 }

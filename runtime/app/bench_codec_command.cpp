@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// hearsay bench codec: bytes a message beside the entropy of its positions, and the time to encode
+// and to decode it.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/errc.hpp"
+#include "runtime/app/bench_output.hpp"
+#include "runtime/bench/bench_codec.hpp"
+#include "runtime/host/build_codec.hpp"
+
+namespace hearsay::runtime {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kLeastValues = 2048, kMostValues = 4e9;
+
+CommandSyntax codec_syntax() {
+  CommandSyntax syntax = bench_syntax(
+      "bench codec", "messages of codecs: bytes beside entropy, time, every value checked");
+  const auto option = [](const char* name, const char* value, const char* placeholder,
+                         const char* help) {
+    return Option{.name = name,
+                  .default_text = value,
+                  .placeholder = placeholder,
+                  .help = help,
+                  .detail = "",
+                  .group = "bench"};
+  };
+  syntax.own = {option("sizes", "1e6", "LIST", "weights of a model, 2048 to 4e9"),
+                option("only", "", "LIST", "codecs whose texts contain one of these words"),
+                option("spec", "", "SPEC", "this codec alone, such as topk:0.5%+int4:block=32")};
+  syntax.examples = {"hearsay bench codec --only topk",
+                     "hearsay bench codec --spec blocks:10%+bf16"};
+  return syntax;
+}
+
+std::vector<std::size_t> sizes_of(const Arguments& arguments) {
+  std::vector<std::size_t> sizes;
+  for (const std::string& part : comma_parts(arguments.value("sizes").value_or("1e6"))) {
+    const double size = parse_number("--sizes", part);
+    if (size != std::floor(size) || size < kLeastValues || size > kMostValues)
+      throw kernels::UsageError("--sizes: " + part + " is no number of weights from 2048 to 4e9");
+    sizes.push_back(static_cast<std::size_t>(size));
+  }
+  return sizes;
+}
+
+std::vector<Spec> specs_of(const Arguments& arguments) {
+  std::vector<Spec> specs;
+  if (const auto one = arguments.value("spec")) {
+    specs.push_back(parse_spec("--spec", *one));
+    if (!codec_settings(specs.back()))
+      throw kernels::UsageError("--spec: 'raw' is no codec; try bf16 or topk:1%");
+    return specs;
+  }
+  const auto only = comma_parts(arguments.value("only").value_or(""));
+  for (const std::string& text : bench_codec_specs()) {
+    const bool is_meant =
+        only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& word) {
+          return text.find(word) != std::string::npos;
+        });
+    if (is_meant) specs.push_back(parse_spec("--spec", text));
+  }
+  if (specs.empty())
+    throw kernels::UsageError("--only: no codec of the list contains that; try --spec");
+  return specs;
+}
+
+Json row_json(const CodecRow& row) {
+  return {{"op", row.codec},
+          {"drift", row.drift},
+          {"n", row.n},
+          {"bytes", row.message_bytes},
+          {"said", row.said},
+          {"bits_a_weight", row.bits_a_weight()},
+          {"bits_of_said", row.bits_of_said()},
+          {"bound_bits", row.bound_bits},
+          {"encode_us", row.encode_p50_s * 1e6},
+          {"decode_us", row.decode_p50_s * 1e6},
+          {"encode_mb_per_s", 4e-6 * row.weights_per_s(row.encode_p50_s)},
+          {"decode_mb_per_s", 4e-6 * row.weights_per_s(row.decode_p50_s)},
+          {"wrong", row.wrong}};
+}
+
+void print_row(const CodecRow& row) {
+  print("   %-21s  %-9s  %9zu  %9.0f  %8.4f  %7.2f  %7.2f  %8.0f  %8.0f  %5llu\n",
+        row.codec.c_str(), row.drift.c_str(), row.n, row.message_bytes, row.bits_a_weight(),
+        row.bits_of_said(), row.bound_bits, 4e-6 * row.weights_per_s(row.encode_p50_s),
+        4e-6 * row.weights_per_s(row.decode_p50_s), static_cast<unsigned long long>(row.wrong));
+  std::cout.flush();
+}
+
+}  // namespace
+
+int bench_codec_command(const std::vector<std::string>& args) {
+  const CommandSyntax syntax = codec_syntax();
+  const Arguments arguments = parse_arguments(syntax, args);
+  if (const auto help = help_text(syntax, arguments)) {
+    std::cout << *help;
+    return 0;
+  }
+  const bool as_json = wants_json(arguments);
+  const auto sizes = sizes_of(arguments);
+  const auto specs = specs_of(arguments);
+  Json json{{"header", bench_header("codec")}, {"rows", Json::array()}};
+  if (!as_json) {
+    print_header(
+        json["header"],
+        "1 thread, medians of 25 messages; bits of a weight of the model, of one that is "
+        "said, and of that by entropy:\n# H(rho)/rho for its position if the message names "
+        "it, and its value; MB/s of weights (4 n bytes); every value checked");
+    print(
+        "#  codec                  drift              n      bytes    bits_n   bits_k    bound  "
+        "enc_MB/s  dec_MB/s  wrong\n");
+  }
+  std::uint64_t wrong = 0;
+  for (const std::size_t n : sizes) {
+    for (const Spec& spec : specs) {
+      for (const bool is_clustered : {false, true}) {
+        const CodecRow row = bench_codec(spec, n, is_clustered);
+        wrong += row.wrong;
+        json["rows"].push_back(row_json(row));
+        if (!as_json) print_row(row);
+      }
+    }
+  }
+  if (as_json) std::cout << json.dump(2) << "\n";
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace hearsay::runtime

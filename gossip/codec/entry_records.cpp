@@ -19,7 +19,7 @@ std::size_t tiles_of(std::size_t positions) {
 
 void put_entries(PackedBytes& bytes, std::span<const std::uint32_t> at, std::size_t positions) {
   HS_CHECK(at.empty() || at.back() < positions);
-  put(bytes, static_cast<std::uint32_t>(at.size()));
+  put_number(bytes, static_cast<std::uint32_t>(at.size()));
   std::vector<std::uint16_t> low(std::min<std::size_t>(at.size(), kIndexTile));
   std::size_t next = 0;
   for (std::size_t tile = 0; tile < tiles_of(positions); ++tile) {

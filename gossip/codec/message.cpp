@@ -5,7 +5,7 @@ namespace hearsay::gossip {
 
 void put_head(PackedBytes& bytes, PackedForm form, std::uint32_t tag) {
   bytes.push_back(static_cast<std::uint8_t>(kPackedVersion << 4 | static_cast<unsigned>(form)));
-  put(bytes, tag);
+  put_number(bytes, tag);
 }
 
 std::optional<PackedForm> read_head(PackedReader& reader, std::uint32_t tag, std::string& fault) {

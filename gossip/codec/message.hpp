@@ -30,7 +30,7 @@ inline constexpr std::uint8_t kPackedVersion = 1;
 inline constexpr std::size_t kPackedHead = 5;  // bytes: version and form, tag
 
 template <typename T>
-void put(PackedBytes& bytes, T value) {
+void put_number(PackedBytes& bytes, T value) {
   static_assert(std::is_unsigned_v<T>);
   const std::size_t at = bytes.size();
   bytes.resize(at + sizeof value);

@@ -40,7 +40,7 @@ RandomSupport::RandomSupport(double share, const Places& places, std::uint64_t s
 
 void RandomSupport::choose(std::span<const float>, std::span<float>, PackedBytes& where,
                            std::vector<std::uint32_t>& at) {
-  put(where, seed_of(seed_, self_, chosen_++));
+  put_number(where, seed_of(seed_, self_, chosen_++));
   PackedReader own(PackedView(where).last(8));
   HS_CHECK(read(own, at).empty());
 }
@@ -80,8 +80,8 @@ std::size_t BlockSupport::most_entries() const {
 
 void BlockSupport::choose(std::span<const float>, std::span<float>, PackedBytes& where,
                           std::vector<std::uint32_t>& at) {
-  put(where, seed_of(seed_, self_, chosen_ / parts_));
-  put(where, static_cast<std::uint32_t>(chosen_++ % parts_));
+  put_number(where, seed_of(seed_, self_, chosen_ / parts_));
+  put_number(where, static_cast<std::uint32_t>(chosen_++ % parts_));
   PackedReader own(PackedView(where).last(12));
   HS_CHECK(read(own, at).empty());
 }

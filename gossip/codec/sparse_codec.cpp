@@ -88,7 +88,7 @@ bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers&
   }
   if (support_->form() == PackedForm::entries) {
     put_head(bytes, PackedForm::same, ground_->tag);
-    put(bytes, name_of(reader.taken()));
+    put_number(bytes, name_of(reader.taken()));
   } else {
     bytes.assign(reader.taken().begin(), reader.taken().end());
   }

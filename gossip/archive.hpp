@@ -87,7 +87,7 @@ class Archive {
     if (!loading_ && values.size() > 0) copy = copy_of(values.span());
     (*this)(key, copy);
     if (!loading_) return *this;
-    values = copy ? kernels::Buffer<float>(copy->values.size()) : kernels::Buffer<float>();
+    values = copy ? kernels::Buffer<float>(copy->size()) : kernels::Buffer<float>();
     if (copy) std::copy(copy->span().begin(), copy->span().end(), values.data());
     return *this;
   }
@@ -212,7 +212,7 @@ class Archive {
     load(in, index, key);
     if (index >= arrays_->size()) fail(key, "refers to an array that is not there");
     array = (*arrays_)[index];
-    if (pool_peers_ && model_values_ && array->values.size() != *model_values_)
+    if (pool_peers_ && model_values_ && array->size() != *model_values_)
       fail(key, "refers to an array that is no model of this size");
   }
 

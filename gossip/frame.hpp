@@ -59,7 +59,7 @@ struct Frame {
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
   static constexpr std::uint64_t kPulseBytes = 12;
-  std::uint64_t payload_bytes() const { return values ? values->values.size() * sizeof(float) : 0; }
+  std::uint64_t payload_bytes() const { return values ? values->size() * sizeof(float) : 0; }
   std::uint64_t wire_bytes() const {
     return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() + kPulseBytes * pulses.size();
   }

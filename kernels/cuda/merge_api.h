@@ -16,6 +16,11 @@ extern "C" {
 int hs_cuda_merge_blend(float alpha, float* d_w, const float* d_in, const float* d_base, size_t n,
                         void* stream);
 
+/* As merge_blend with a mark, which moves by what d_w moves by: mark += alpha * (d_in - d_base). Nothing
+ * overlaps. Exact. Traffic: 20 B per value, 24 with a base. */
+int hs_cuda_merge_blend_mark(float alpha, float* d_w, const float* d_in, const float* d_base,
+                             float* d_mark, size_t n, void* stream);
+
 #ifdef __cplusplus
 }
 #endif

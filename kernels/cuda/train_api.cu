@@ -1,33 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda/train_api.h"
 
-#include <exception>
-#include <string>
+#include "kernels/cuda/train_handle.cuh"
 
-#include "kernels/cuda/trainer.cuh"
-
-struct HsCudaTrainer {
-  HsCudaTrainer(int device, const HsCudaTrainPlan& plan) : trainer(device, plan) {}
-  hearsay::cuda::Trainer trainer;
-};
-
-namespace {
-
-thread_local std::string last_error;
-
-// Runs `body`; what it throws becomes 1 and a line.
-template <typename Body>
-int guarded(const Body& body) {
-  try {
-    body();
-    return 0;
-  } catch (const std::exception& problem) {
-    last_error = problem.what();
-    return 1;
-  }
-}
-
-}  // namespace
+using hearsay::cuda::guarded;
 
 extern "C" {
 
@@ -41,7 +17,7 @@ int hs_cuda_train_create(int device, const HsCudaTrainPlan* plan, HsCudaTrainer*
 
 void hs_cuda_train_destroy(HsCudaTrainer* trainer) { delete trainer; }
 
-const char* hs_cuda_train_error(void) { return last_error.c_str(); }
+const char* hs_cuda_train_error(void) { return hearsay::cuda::last_error.c_str(); }
 
 int hs_cuda_train_add_images(HsCudaTrainer* trainer, const uint8_t* pixels, size_t count,
                              uint64_t* first) {

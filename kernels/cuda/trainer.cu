@@ -48,6 +48,8 @@ Trainer::Trainer(int device, const HsCudaTrainPlan& plan)
   copy(scale_.data(), plan.scale, inputs_ * sizeof(float), cudaMemcpyHostToDevice, stream_.get());
   copy(shift_.data(), plan.shift, inputs_ * sizeof(float), cudaMemcpyHostToDevice, stream_.get());
   evaluation_.rows = plan.chunk;
+  merger_ = std::make_unique<SlotMerger>(device_, stream_.get(),
+                                         SlotArrays{weights_.data(), slots_, size_, stride_});
   wait();
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/handles.cuh"
 #include "kernels/cuda/network_pass.cuh"
+#include "kernels/cuda/slot_merger.cuh"
 #include "kernels/cuda/train_kernels.cuh"
 
 namespace hearsay::cuda {
@@ -37,6 +38,8 @@ class Trainer {
   void apply(const HsCudaTrainJob& job, double scale, const float* gradient);
   void evaluate(const float* weights, std::uint64_t first, std::size_t count,
                 const std::uint8_t* labels, HsCudaTrainSums* sums);
+  // Of the weights, on the stream that trains them: merges and steps happen in the order asked for.
+  SlotMerger& merger() const { return *merger_; }
 
  private:
   // What an evaluation has on the device beside its pass.
@@ -85,6 +88,7 @@ class Trainer {
   bool was_warm_ = false;  // libraries load what they need in the first step, not in a graph
   std::vector<std::uint32_t> in_flight_;  // slots of the step that runs
   Evaluation evaluation_;
+  std::unique_ptr<SlotMerger> merger_;
 };
 
 }  // namespace hearsay::cuda

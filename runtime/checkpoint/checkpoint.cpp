@@ -69,7 +69,7 @@ TensorPart arrays_part(const gossip::Archive::Arrays& arrays) {
   TensorPart part;
   part.file = kArraysFile;
   for (const merge::SnapshotRef& array : arrays) {
-    part.layout.add(std::to_string(part.pieces.size()), {array->values.size()});
+    part.layout.add(std::to_string(part.pieces.size()), {array->size()});
     part.pieces.push_back(array->span());
   }
   return part;

@@ -72,6 +72,7 @@ DeviceGroup::DeviceGroup(int gpu, const NnContext& context, std::size_t slots, s
                               " parameters: " + calls_.error() + "; --device cpu trains without");
   }
   trainer_.reset(made);
+  snapshots_ = std::make_unique<DeviceSnapshots>(gpu, made, parameters_);
 }
 
 void DeviceGroup::check(int error) const {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/train_api.h"
 #include "runtime/data/dataset.hpp"
 #include "runtime/device/cuda_library.hpp"
+#include "runtime/device/device_snapshots.hpp"
 #include "runtime/train/evaluate.hpp"
 #include "runtime/train/nn_context.hpp"
 #include "runtime/train/optimizer.hpp"
@@ -36,6 +37,9 @@ class DeviceGroup {
   };
   void put(std::size_t slot, Array what, std::span<const float> host);
   void get(std::size_t slot, Array what, std::span<float> host);
+
+  // For merges of the slots' weights where they are.
+  const DeviceSnapshots& snapshots() const { return *snapshots_; }
 
   // One mini-batch of each job's slot, slots rising. begin() queues it, end() waits.
   void begin(std::span<const HsCudaTrainJob> jobs);
@@ -70,6 +74,7 @@ class DeviceGroup {
   int gpu_;
   std::size_t parameters_, jobs_in_flight_ = 0;
   std::unique_ptr<HsCudaTrainer, void (*)(HsCudaTrainer*)> trainer_;
+  std::unique_ptr<DeviceSnapshots> snapshots_;
   std::vector<std::uint64_t> shard_places_;  // by slot; kNowhere: not yet sent
   std::vector<std::uint8_t> test_labels_;
   std::uint64_t test_place_ = 0;

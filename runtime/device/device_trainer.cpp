@@ -25,12 +25,24 @@ DeviceTrainer::DeviceTrainer(NnContext& context, ImageSet shard, const NnTrainer
   initialise(weights_);
 }
 
-void DeviceTrainer::send_changes() {
-  if (newest_weights_ == Newest::host) group_.put(slot_, DeviceGroup::Array::weights, weights_);
-  newest_weights_ = Newest::both;
-  if (newest_moments_ == Newest::host) {
-    for (const Moment& moment : moments_) group_.put(slot_, moment.where, moment.host.span());
+std::size_t DeviceTrainer::slot_to_read() {
+  if (newest_weights_ == Newest::host) {
+    group_.put(slot_, DeviceGroup::Array::weights, weights_);
+    newest_weights_ = Newest::both;
   }
+  return slot_;
+}
+
+std::size_t DeviceTrainer::slot_to_change() {
+  slot_to_read();
+  newest_weights_ = Newest::device;
+  return slot_;
+}
+
+void DeviceTrainer::send_changes() {
+  slot_to_read();
+  if (newest_moments_ != Newest::host) return;
+  for (const Moment& moment : moments_) group_.put(slot_, moment.where, moment.host.span());
   newest_moments_ = Newest::both;
 }
 

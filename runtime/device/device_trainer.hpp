@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains one peer's model in a slot of a GPU. Weights, optimiser state and gradient live there;
-// whoever asks for them gets a copy in host memory, which goes back before the next mini-batch if
-// it may have been changed. Cost of a merge: the weights down and up once (1 MB each way: some 40
-// us).
+// whoever asks for them gets a copy in host memory, which goes back before the next mini-batch or
+// merge if it may have been changed. Cost of such a look: 4 B a value down, and up after a change.
 #pragma once
 
 #include <vector>
@@ -33,6 +32,11 @@ class DeviceTrainer final : public ShardTrainer {
   HsCudaTrainJob prepare(bool only_gradient);
   gossip::StepReport finish(const HsCudaTrainSums& sums);
   DeviceGroup& group() const { return group_; }
+
+  // Where the newest weights are on the device, for whoever reads or changes them there.
+  std::size_t slot() const noexcept { return slot_; }
+  std::size_t slot_to_read();
+  std::size_t slot_to_change();
 
  private:
   struct Moment {

@@ -195,8 +195,8 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
     const bool asked = outside.checkpoint_asked && outside.checkpoint_asked();
     keeper.at_boundary(host, work_.counters().steps, asked, orders.stop.has_value());
   };
-  work_.host_model().keep_digests(digest_mode(config_.log_digests, DigestMode::automatic));
-  LiveHost host(live_options(), work_.trainer(), work_.host_model(), work_.protocol(), *transport_,
+  work_.model().keep_digests(digest_mode(config_.log_digests, DigestMode::automatic));
+  LiveHost host(live_options(), work_.trainer(), work_.model(), work_.protocol(), *transport_,
                 arrivals_, log, std::move(hooks));
   if (from_) take_up_host(*from_, host);
   from_.reset();

@@ -68,7 +68,7 @@ Json protocol_elsewhere(gossip::Protocol& protocol, const Json& old, std::uint64
 }
 
 void take_parts(Archive& archive, PeerWork& work) {
-  archive("trainer", work.trainer())("model", work.host_model())("protocol", work.protocol());
+  archive("trainer", work.trainer())("model", work.model())("protocol", work.protocol());
 }
 
 // In place: the state of the same peer in a pool of another size.

@@ -6,6 +6,8 @@
 
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
+#include "runtime/device/device_model.hpp"
+#include "runtime/host/host_model.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/train/nn_trainer.hpp"
 
@@ -50,11 +52,14 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   if (device_.on_gpu()) {
     gpu_ = std::make_unique<DevicePool>(device_, *context_, 1, config.batch, optimizer);
     gpu_->keep_test_set(dataset.test);
-    trainer_ = gpu_->make_trainer(*context_, std::move(shard), options, 0);
+    auto trainer = gpu_->make_trainer(*context_, std::move(shard), options, 0);
+    model_ = std::make_unique<DeviceModel>(*trainer, snapshots_, 0, plan.gossips,
+                                           DeviceModel::Snapshots::go_out);
+    trainer_ = std::move(trainer);
   } else {
     trainer_ = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+    model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
   }
-  model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
   test_ = std::move(dataset.test);
   partition_.owned.clear();  // who owns what is 8 bytes an example
 }

@@ -8,6 +8,7 @@
 
 #include "gossip/event.hpp"
 #include "gossip/limits.hpp"
+#include "kernels/core/errc.hpp"
 #include "runtime/net/lane.hpp"
 
 namespace hearsay::runtime {
@@ -28,6 +29,16 @@ constexpr auto kGreetingPause = 20ms;
 
 std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
+}
+
+// False where the values are on a device that fails: the compute lane finds out too, and says why.
+bool find_values(const gossip::Frame& frame, std::span<const float>& values) {
+  try {
+    if (frame.values) values = frame.values->span();
+    return true;
+  } catch (const kernels::Fault&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -230,7 +241,11 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
     const std::vector<std::byte> prefix = wire::encode_prefix(frame);
-    const auto values = frame.values ? frame.values->span() : std::span<const float>{};
+    std::span<const float> values;
+    if (!find_values(frame, values)) {
+      connection->close("the weights to be sent are lost");
+      co_return;
+    }
     const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
     const Status status =
         co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values), damage);

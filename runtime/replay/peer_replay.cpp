@@ -95,7 +95,7 @@ bool PeerReplay::begin(const RecordedSession& session) {
   done_ = false;
   asked_ = Step::none;
   work_ = std::make_unique<PeerWork>(config, self_, SnapshotPool());
-  work_->host_model().keep_digests(plan_.checks ? DigestMode::on : DigestMode::off);
+  work_->model().keep_digests(plan_.checks ? DigestMode::on : DigestMode::off);
   tamper_ = std::make_unique<Tamper>(config.seed, self_);
   work_->take(session.head.place());
   if (!session.head.resumes) return true;
@@ -178,7 +178,7 @@ void PeerReplay::record(const gossip::Event& event) {
   if (event.name == "merge.applied") {
     ++result_.merges;
     const auto mseq = static_cast<std::uint64_t>(integer_of(event, "mseq").value_or(0));
-    if (plan_.checks) tiles_[mseq] = work_->host_model().take_tiles();
+    if (plan_.checks) tiles_[mseq] = work_->model().take_tiles();
     if (plan_.until && plan_.until->peer == self_.value && plan_.until->mseq == mseq)
       reached_ = true;
   }

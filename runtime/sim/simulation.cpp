@@ -12,6 +12,8 @@
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
 #include "runtime/device/device_lane.hpp"
+#include "runtime/device/device_model.hpp"
+#include "runtime/host/host_model.hpp"
 #include "runtime/host/thread_lane.hpp"
 #include "runtime/sim/checks/check.hpp"
 #include "runtime/train/nn_trainer.hpp"
@@ -71,7 +73,6 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);
-    merge_workers_ = std::make_unique<LaneWorkers>(*lane_);
   }
   std::uint64_t most_steps = 0;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
@@ -118,12 +119,14 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
                                  plan_.needs_probe ? kProbeShare : 0.0};
   peer.model.reset();  // it borrows the trainer
   if (gpus_) {
-    peer.trainer = gpus_->make_trainer(*context_, std::move(shard), options, id);
+    auto trainer = gpus_->make_trainer(*context_, std::move(shard), options, id);
+    peer.model = std::make_unique<DeviceModel>(*trainer, snapshots_, 0, plan_.gossips,
+                                               DeviceModel::Snapshots::stay);
+    peer.trainer = std::move(trainer);
   } else {
     peer.trainer = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
+    peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
   }
-  peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
-  if (gpus_) peer.model->lend(*merge_workers_);  // threads have little else to do
   peer.model->keep_digests(digest_mode(config_.log_digests, DigestMode::off));
 }
 

@@ -15,8 +15,6 @@
 #include "runtime/device/device_pool.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/export_model.hpp"
-#include "runtime/host/host_model.hpp"
-#include "runtime/host/lane_workers.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/seams/compute_lane.hpp"
 #include "runtime/sim/sim_host.hpp"
@@ -43,7 +41,7 @@ class Simulation {
   std::span<const float> weights(std::uint32_t peer);
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_->workers(); }
-  const std::string& device() const { return device_.text; }  // "cpu", "cuda:0 NVIDIA H200"
+  const std::string& device() const { return device_.text; }       // "cpu", "cuda:0 NVIDIA H200"
   const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`
   // After run().
   ExportedModel exported_model() const;
@@ -72,8 +70,7 @@ class Simulation {
   DeviceChoice device_;
   std::unique_ptr<ComputeLane> lane_;
   std::unique_ptr<NnContext> context_;
-  std::unique_ptr<DevicePool> gpus_;  // null on a CPU, as is
-  std::unique_ptr<LaneWorkers> merge_workers_;
+  std::unique_ptr<DevicePool> gpus_;  // null on a CPU
   SnapshotPool snapshots_;
   std::vector<std::size_t> shard_sizes_;
   std::uint64_t most_steps_ = 0;  // an epoch, of the largest shard

@@ -57,7 +57,7 @@ void Tamper::begin(Attack attack, double strength, merge::SnapshotRef weights) {
 }
 
 void Tamper::apply(gossip::Frame& frame, gossip::LocalModel& model) {
-  if (!attack_ || !frame.values || frame.values->values.size() != start_->values.size()) return;
+  if (!attack_ || !frame.values || frame.values->size() != start_->size()) return;
   frame.values =
       *attack_ == Attack::replay_stale ? start_ : model.copy(altered(frame.values->span()));
 }

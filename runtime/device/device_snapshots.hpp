@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots in the memory of a GPU, and the passes of a merge over them: one trainer's side of
+// kernels/cuda/snapshot_api.h. Snapshots of other trainers and of host memory are taken as they
+// come: the former are copied from GPU to GPU, the latter sent up once. Errors are Faults with one
+// line.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "kernels/cuda/snapshot_api.h"
+#include "kernels/ops/merge_ops.hpp"
+#include "merge/snapshot.hpp"
+
+namespace hearsay::runtime {
+
+class DeviceSnapshots {
+ public:
+  // `trainer` must outlive it, but not the snapshots.
+  DeviceSnapshots(int gpu, HsCudaTrainer* trainer, std::size_t parameters);
+
+  // Of a slot's weights. `sends`: their copy in host memory is begun at once.
+  merge::SnapshotRef take(std::size_t slot, bool sends) const;
+  // As merge_stats and merge_blend; base may be null.
+  kernels::MergeStats measure(std::size_t slot, const merge::Snapshot& in,
+                              const merge::Snapshot* base, bool with_mark) const;
+  void blend(std::size_t slot, float alpha, const merge::Snapshot& in, const merge::Snapshot* base,
+             bool with_mark) const;
+
+  // The slot's mark: set to the weights, how far the weights are from it, from and to host memory.
+  void mark(std::size_t slot) const;
+  double moved_sq(std::size_t slot) const;
+  void put_mark(std::size_t slot, std::span<const float> host) const;
+  void get_mark(std::size_t slot, std::span<float> host) const;
+
+ private:
+  HsCudaSnapshot* handle_of(const merge::Snapshot& snapshot) const;  // sends it up where need be
+  std::shared_ptr<merge::DeviceCopy> owned(HsCudaSnapshot* handle) const;
+
+  int gpu_;
+  HsCudaTrainer* trainer_;
+  std::size_t parameters_;
+};
+
+}  // namespace hearsay::runtime

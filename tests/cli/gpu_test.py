@@ -2,15 +2,17 @@
 """Pools that train on a GPU: they learn, repeat themselves, are made again. Skipped without one."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import harness
 
 
-def has_gpu(binary):
+def cuda_facts(binary):
     out = subprocess.run([binary, "doctor", "--json"], capture_output=True, check=True).stdout
-    return json.loads(out)["cuda"]["usable"]
+    return json.loads(out)["cuda"]
 
 
 class GpuTest(harness.CliTest):
@@ -48,6 +50,29 @@ class GpuTest(harness.CliTest):
         found = json.loads(out.stdout)
         self.assertTrue(found["equal"] and found["digest"] == whole["digest"])
 
+    def test_gpus_merge_with_each_other_and_give_the_bits_of_one(self):
+        if len(cuda_facts(harness.binary())["devices"]) < 2:
+            self.skipTest("one GPU")
+        args = ("--epochs", "6", "--merge-every", "0.5", "--seed", "7")
+        self.sim("--run", "two", "--device", "cuda:0,1", *args)
+        self.assertEqual(self.run_sim("one", *args)["digest"], self.result_of("two")["digest"])
+        self.assertEqual(self.events("one"), self.events("two"))
+
+    def test_a_stopped_pool_goes_on_with_the_snapshots_that_were_on_their_way(self):
+        args = ("--epochs", "300", "--compute", "jitter:cv=0.5", "--merge-every", "0.2", "--seed", "3")
+        whole = self.run_sim("whole", *args)
+        cut = self.start(*harness.SMALL, *args, "--run", "cut", "--device", "cuda:0", "--checkpoint-every",
+                         "50ms", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + harness.TIMEOUT_S
+        while not list(self.folder.glob("cut/ckpt/*/state.json")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        cut.send_signal(signal.SIGINT)
+        self.assertEqual(cut.wait(harness.TIMEOUT_S), 130)
+        out = self.hearsay("sim", "--run", "cut", "--resume")
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertEqual(self.result_of("cut")["digest"], whole["digest"])
+        self.assertEqual(self.events("cut"), self.events("whole"))
+
     def test_live_peers_share_the_gpu_and_are_made_again(self):
         out = self.hearsay("launch", "-n", "4", "--preset", "digits", "--epochs", "10", "--device", "cuda",
                            "--log-digests", "on", "--run", "live", timeout=120)
@@ -61,7 +86,7 @@ class GpuTest(harness.CliTest):
 
 
 if __name__ == "__main__":
-    if not has_gpu(sys.argv[1]):
+    if not cuda_facts(sys.argv[1])["usable"]:
         print("skipped: no GPU that hearsay can train on")
         sys.exit(harness.SKIP_CODE)
     harness.main()

@@ -7,7 +7,7 @@ namespace hearsay::runtime {
 
 DeviceModel::DeviceModel(DeviceTrainer& trainer, SnapshotPool& pool, std::size_t worker,
                          bool track_blocks, Snapshots snapshots)
-    : PeerModel(trainer, pool, worker),
+    : OwnModel(trainer, pool, worker),
       trainer_(trainer),
       track_blocks_(track_blocks),
       sends_(snapshots == Snapshots::go_out) {}

@@ -7,11 +7,11 @@
 #pragma once
 
 #include "runtime/device/device_trainer.hpp"
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 
 namespace hearsay::runtime {
 
-class DeviceModel final : public PeerModel {
+class DeviceModel final : public OwnModel {
  public:
   // Whether snapshots go out as bytes: then their way to host memory begins when they are taken.
   enum class Snapshots { stay, go_out };

@@ -53,8 +53,8 @@ NnTrainerOptions options_of(std::uint32_t peer) {
 
 enum class Merges { on_host, on_gpu };
 
-std::unique_ptr<PeerModel> make_model(Merges where, DeviceTrainer& trainer, SnapshotPool& pool,
-                                      DeviceModel::Snapshots snapshots) {
+std::unique_ptr<OwnModel> make_model(Merges where, DeviceTrainer& trainer, SnapshotPool& pool,
+                                     DeviceModel::Snapshots snapshots) {
   if (where == Merges::on_host) return std::make_unique<HostModel>(trainer, pool, 0, true);
   return std::make_unique<DeviceModel>(trainer, pool, 0, true, snapshots);
 }
@@ -79,14 +79,14 @@ struct Pairs {
     return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
   }
   void train(std::size_t peer) {
-    both(peer, [](DeviceTrainer& trainer, PeerModel&) { trainer.train(0); });
+    both(peer, [](DeviceTrainer& trainer, OwnModel&) { trainer.train(0); });
   }
 
   NnContext context = make_context();
   DevicePool pool;
   SnapshotPool snapshots;
   std::vector<std::unique_ptr<DeviceTrainer>> trainers;
-  std::vector<std::unique_ptr<PeerModel>> models;
+  std::vector<std::unique_ptr<OwnModel>> models;
 };
 
 bool same_stats(const kernels::MergeStats& a, const kernels::MergeStats& b) {
@@ -132,12 +132,12 @@ TEST_CASE("statistics, blends and marks on the GPU have the bits of the host") {
   Pairs pairs(places());
   for (int round = 0; round < 6; ++round) {
     for (std::size_t peer = 0; peer < 2; ++peer) {
-      pairs.both(peer, [](DeviceTrainer&, PeerModel& model) { model.begin_block(); });
+      pairs.both(peer, [](DeviceTrainer&, OwnModel& model) { model.begin_block(); });
       pairs.train(peer);
     }
     std::vector<merge::SnapshotRef> sent, came;
-    pairs.both(0, [&](DeviceTrainer&, PeerModel& m) { sent.push_back(m.snapshot()); });
-    pairs.both(1, [&](DeviceTrainer&, PeerModel& m) { came.push_back(m.snapshot()); });
+    pairs.both(0, [&](DeviceTrainer&, OwnModel& m) { sent.push_back(m.snapshot()); });
+    pairs.both(1, [&](DeviceTrainer&, OwnModel& m) { came.push_back(m.snapshot()); });
     CHECK(same_values(came[0]->span(), came[1]->span()));
     pairs.train(0);
     const bool with_base = round % 2 == 1;
@@ -145,7 +145,7 @@ TEST_CASE("statistics, blends and marks on the GPU have the bits of the host") {
     std::vector<kernels::MergeStats> stats;
     std::vector<double> moved;
     for (std::size_t i = 0; i < 2; ++i) {
-      PeerModel& model = *pairs.models[2 * i];
+      OwnModel& model = *pairs.models[2 * i];
       const merge::Snapshot* const base = with_base ? sent[i].get() : nullptr;
       stats.push_back(model.measure(*came[i], base));
       model.blend(alpha, *came[i], base);
@@ -168,10 +168,10 @@ TEST_CASE("snapshots from host memory are merged as those of the GPU, and go up 
   const merge::SnapshotRef in = pairs.snapshots.copy(values);
   CHECK(in->on_device == nullptr);
   std::vector<kernels::MergeStats> stats;
-  pairs.both(0, [&](DeviceTrainer&, PeerModel& m) { stats.push_back(m.measure(*in, nullptr)); });
+  pairs.both(0, [&](DeviceTrainer&, OwnModel& m) { stats.push_back(m.measure(*in, nullptr)); });
   const auto* const up = in->on_device.get();
   CHECK(up != nullptr);
-  pairs.both(0, [&](DeviceTrainer&, PeerModel& m) { m.blend(0.5, *in, nullptr); });
+  pairs.both(0, [&](DeviceTrainer&, OwnModel& m) { m.blend(0.5, *in, nullptr); });
   CHECK(in->on_device.get() == up);
   CHECK(same_stats(stats[0], stats[1]));
   CHECK(pairs.are_equal(0));
@@ -182,13 +182,13 @@ TEST_CASE("what goes through host memory sees the newest weights, and what it wr
   Pairs pairs(places());
   std::vector<merge::SnapshotRef> came;
   pairs.train(1);
-  pairs.both(1, [&](DeviceTrainer&, PeerModel& m) { came.push_back(m.snapshot()); });
+  pairs.both(1, [&](DeviceTrainer&, OwnModel& m) { came.push_back(m.snapshot()); });
   std::vector<gossip::Probe> probes;
   std::vector<std::string> digests;
   std::vector<std::vector<double>> losses;
   std::vector<merge::SnapshotRef> centres;
   for (std::size_t i = 0; i < 2; ++i) {
-    PeerModel& model = *pairs.models[2 * i];
+    OwnModel& model = *pairs.models[2 * i];
     model.keep_digests(DigestMode::on);
     model.begin_block();
     model.blend(0.4, *came[i], nullptr);
@@ -205,7 +205,7 @@ TEST_CASE("what goes through host memory sees the newest weights, and what it wr
   CHECK((losses[0] == losses[1] && !losses[0].empty()));
   CHECK(same_values(centres[0]->span(), centres[1]->span()));
   CHECK(pairs.are_equal(0));
-  pairs.both(0, [&](DeviceTrainer&, PeerModel& m) { m.adopt(*came[0], 7); });
+  pairs.both(0, [&](DeviceTrainer&, OwnModel& m) { m.adopt(*came[0], 7); });
   CHECK(pairs.are_equal(0));
   CHECK(same_values(pairs.trainers[2]->read_weights(), came[1]->span()));
   CHECK(pairs.models[2]->block_displacement() == 0.0);  // adoption forgets the mark
@@ -216,12 +216,12 @@ TEST_CASE("state of one kind of model is taken up by the other") {
   for (std::size_t from : {0u, 2u}) {
     for (std::size_t to : {0u, 2u}) {
       const auto moves = [&](std::size_t who) { return pairs.models[who]->block_displacement(); };
-      pairs.both(0, [](DeviceTrainer&, PeerModel& m) { m.begin_block(); });
+      pairs.both(0, [](DeviceTrainer&, OwnModel& m) { m.begin_block(); });
       pairs.train(0);
       gossip::Archive kept;
       pairs.models[from]->state(kept);
       const double before = moves(from);
-      pairs.both(0, [](DeviceTrainer&, PeerModel& m) { m.begin_block(); });
+      pairs.both(0, [](DeviceTrainer&, OwnModel& m) { m.begin_block(); });
       REQUIRE(moves(to) == 0.0);
       gossip::Archive loaded(kept.json(), kept.arrays());
       pairs.models[to]->state(loaded);

@@ -5,15 +5,15 @@
 #pragma once
 
 #include "kernels/core/buffer.hpp"
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 
 namespace hearsay::runtime {
 
-class HostModel final : public PeerModel {
+class HostModel final : public OwnModel {
  public:
   // `track_blocks` = false saves the mark (and reports displacement 0).
   HostModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks)
-      : PeerModel(trainer, pool, worker), trainer_(trainer), track_blocks_(track_blocks) {}
+      : OwnModel(trainer, pool, worker), trainer_(trainer), track_blocks_(track_blocks) {}
 
   merge::SnapshotRef snapshot() override { return pool().copy(trainer_.read_weights()); }
   kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) override;

@@ -26,7 +26,7 @@ constexpr double kLossSmoothing = 0.05;  // as in the simulation
 
 }  // namespace
 
-LiveHost::LiveHost(LiveOptions options, Trainer& trainer, PeerModel& model,
+LiveHost::LiveHost(LiveOptions options, Trainer& trainer, OwnModel& model,
                    gossip::Protocol& protocol, Transport& transport, Arrivals& arrivals,
                    EventSink& events, LiveHooks hooks)
     : options_(options),

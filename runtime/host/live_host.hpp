@@ -17,7 +17,7 @@
 #include "runtime/host/arrivals.hpp"
 #include "runtime/host/evaluation_plan.hpp"
 #include "runtime/host/journal_head.hpp"
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 #include "runtime/launch/peer_status.hpp"
 #include "runtime/log/input_journal.hpp"
 #include "runtime/net/network_faults.hpp"
@@ -77,7 +77,7 @@ struct LiveOutcome {
 
 class LiveHost {
  public:
-  LiveHost(LiveOptions options, Trainer& trainer, PeerModel& model, gossip::Protocol& protocol,
+  LiveHost(LiveOptions options, Trainer& trainer, OwnModel& model, gossip::Protocol& protocol,
            Transport& transport, Arrivals& arrivals, EventSink& events, LiveHooks hooks);
   LiveOutcome run();  // until the protocol has finished, or a stop was not obeyed in time
 
@@ -117,7 +117,7 @@ class LiveHost {
 
   LiveOptions options_;
   Trainer& trainer_;
-  PeerModel& model_;
+  OwnModel& model_;
   gossip::Protocol& protocol_;
   Transport& transport_;
   Arrivals& arrivals_;

@@ -13,7 +13,7 @@
 #include "runtime/data/partition.hpp"
 #include "runtime/device/device_pool.hpp"
 #include "runtime/host/assembly.hpp"
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 #include "runtime/host/peer_place.hpp"
 #include "runtime/train/evaluate.hpp"
 #include "runtime/train/shard_trainer.hpp"
@@ -27,7 +27,7 @@ class PeerWork {
   void take(const PeerPlace& place);  // makes the protocol; before that there is none
 
   Trainer& trainer() { return *trainer_; }
-  PeerModel& model() { return *model_; }
+  OwnModel& model() { return *model_; }
   gossip::Protocol& protocol() { return *protocol_; }
   const gossip::Counters& counters() const { return protocol_->counters(); }
   SnapshotPool& snapshots() { return snapshots_; }
@@ -51,7 +51,7 @@ class PeerWork {
   std::unique_ptr<DevicePool> gpu_;  // null on a CPU
   SnapshotPool snapshots_;
   std::unique_ptr<ShardTrainer> trainer_;
-  std::unique_ptr<PeerModel> model_;
+  std::unique_ptr<OwnModel> model_;
   std::unique_ptr<gossip::Protocol> protocol_;
 };
 

@@ -31,14 +31,15 @@ std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
 }
 
-// False where the values are on a device that fails: the compute lane finds out too, and says why.
-bool find_values(const gossip::Frame& frame, std::span<const float>& values) {
+// Values on a device that fails are lost: the compute lane finds out too, and says why.
+Status find_values(const gossip::Frame& frame, std::span<const float>& values) {
+  Status status;
   try {
     if (frame.values) values = frame.values->span();
-    return true;
-  } catch (const kernels::Fault&) {
-    return false;
+  } catch (const kernels::Fault& fault) {
+    status.why = std::string("weights cannot be read: ") + fault.what();
   }
+  return status;
 }
 
 }  // namespace
@@ -242,13 +243,12 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
     const std::vector<std::byte> prefix = wire::encode_prefix(frame);
     std::span<const float> values;
-    if (!find_values(frame, values)) {
-      connection->close("the weights to be sent are lost");
-      co_return;
-    }
+    Status status = find_values(frame, values);
     const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
-    const Status status =
-        co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values), damage);
+    if (status.ok()) {
+      status =
+          co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values), damage);
+    }
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;

@@ -29,6 +29,18 @@ std::vector<merge::SnapshotRef> several(std::size_t count, std::size_t values) {
   return all;
 }
 
+// Weights that a device has, or has lost.
+struct OnDevice final : merge::DeviceCopy {
+  explicit OnDevice(merge::SnapshotRef of) : values(std::move(of)) {}
+  std::size_t size() const override { return values->size(); }
+  std::span<const float> host() override {
+    if (is_lost) throw kernels::Fault(kernels::ExitCode::check_failed, "GPU 0: it is gone");
+    return values->span();
+  }
+  merge::SnapshotRef values;
+  bool is_lost = false;
+};
+
 }  // namespace
 
 TEST_CASE("frames arrive whole, in order and byte for byte") {
@@ -100,6 +112,29 @@ TEST_CASE("weights that move are progress, pings are not") {
   pool[0]->transport.send(frame_of(FrameKind::push, 0, 1, 1, random_values(1000, 1)));
   REQUIRE(eventually([&] { return pool[1]->seen.frame_count() == 3; }));
   CHECK(eventually([&] { return moved(0) > opened[0] && moved(1) > opened[1]; }));
+}
+
+TEST_CASE(
+    "weights on a device go out as their bytes; lost ones cost the connection, not the process") {
+  const auto pool = start_pool(2, 1000);
+  const auto weights = random_values(1000, 1);
+  const auto sent = std::make_shared<merge::Snapshot>(), lost = std::make_shared<merge::Snapshot>();
+  sent->on_device = std::make_shared<OnDevice>(weights);
+  const auto broken = std::make_shared<OnDevice>(weights);
+  broken->is_lost = true;
+  lost->on_device = broken;
+  pool[0]->push(1, 1, sent);
+  REQUIRE(eventually([&] { return pool[1]->seen.frame_count() == 1; }));
+  CHECK(digest(pool[1]->seen.frames()[0].values->span()) == digest(weights->span()));
+  pool[0]->push(1, 2, lost);
+  REQUIRE(eventually([&] { return pool[0]->seen.down_count() > 0; }));
+  CHECK(pool[0]->transport.meter().frames_dropped == 1);
+  std::uint64_t seq = 3;
+  REQUIRE(eventually([&] {
+    pool[0]->push(1, seq++, weights);
+    return pool[1]->seen.frame_count() > 1;
+  }));
+  CHECK(pool[1]->seen.frames()[1].seq > 2);
 }
 
 TEST_CASE("100 MB in both directions at once through 4 KiB buffers both arrive") {

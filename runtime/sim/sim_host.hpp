@@ -18,7 +18,7 @@
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
 #include "runtime/host/evaluation_plan.hpp"
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 #include "runtime/seams/compute_lane.hpp"
 #include "runtime/seams/event_sink.hpp"
 #include "runtime/sim/compute_model.hpp"
@@ -31,7 +31,7 @@ namespace hearsay::runtime {
 
 struct SimPeer {
   std::unique_ptr<Trainer> trainer;
-  std::unique_ptr<PeerModel> model;
+  std::unique_ptr<OwnModel> model;
   std::unique_ptr<gossip::Protocol> protocol;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/host/peer_model.hpp"
+#include "runtime/host/own_model.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,20 +15,20 @@ constexpr std::size_t kMostUntaken = 256;  // where nobody takes them, as in sim
 
 }  // namespace
 
-PeerModel::PeerModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker)
+OwnModel::OwnModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker)
     : trainer_(trainer), pool_(pool), size_(trainer.read_weights().size()), worker_(worker) {}
 
-void PeerModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
+void OwnModel::adopt(const merge::Snapshot& in, std::uint64_t steps) {
   std::copy(in.span().begin(), in.span().end(), trainer_.weights().begin());
   forget_mark();
   trainer_.skip_to(steps);
 }
 
-gossip::Probe PeerModel::probe(const merge::Snapshot* other) {
+gossip::Probe OwnModel::probe(const merge::Snapshot* other) {
   return trainer_.probe(other != nullptr ? other->span() : trainer_.read_weights(), worker_);
 }
 
-std::vector<double> PeerModel::probe_losses(const gossip::Blend* tried) {
+std::vector<double> OwnModel::probe_losses(const gossip::Blend* tried) {
   const std::span<const float> own = trainer_.read_weights();
   if (tried == nullptr) return trainer_.probe_losses(own, worker_);
   const auto merged = pool_.blank(own.size());
@@ -39,14 +39,14 @@ std::vector<double> PeerModel::probe_losses(const gossip::Blend* tried) {
   return trainer_.probe_losses(merged->span(), worker_);
 }
 
-merge::SnapshotRef PeerModel::crowd_center(const merge::CrowdRule& rule,
-                                           std::span<const merge::SnapshotRef> models) {
+merge::SnapshotRef OwnModel::crowd_center(const merge::CrowdRule& rule,
+                                          std::span<const merge::SnapshotRef> models) {
   const auto center = pool_.blank(size_);
   merge::crowd_center(rule, trainer_.read_weights(), models, center->values.span());
   return center;
 }
 
-std::string PeerModel::digest() {
+std::string OwnModel::digest() {
   using Clock = std::chrono::steady_clock;
   if (digests_ == DigestMode::off) return {};
   const Clock::time_point begin = Clock::now();
@@ -63,7 +63,7 @@ std::string PeerModel::digest() {
   return text;
 }
 
-std::vector<std::uint64_t> PeerModel::take_tiles() {
+std::vector<std::uint64_t> OwnModel::take_tiles() {
   if (tiles_.empty()) return {};
   std::vector<std::uint64_t> oldest = std::move(tiles_.front());
   tiles_.pop_front();

@@ -23,10 +23,10 @@ inline DigestMode digest_mode(std::string_view text, DigestMode automatic) {
   return text == "on" ? DigestMode::on : text == "off" ? DigestMode::off : automatic;
 }
 
-class PeerModel : public gossip::LocalModel {
+class OwnModel : public gossip::LocalModel {
  public:
   // `worker`: whose scratch memory probes use.
-  PeerModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker);
+  OwnModel(Trainer& trainer, SnapshotPool& pool, std::size_t worker);
 
   std::size_t size() const override { return size_; }
   void adopt(const merge::Snapshot& in, std::uint64_t steps) override;

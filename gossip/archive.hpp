@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // State to keep and take up again: one member function `state(Archive&)` a class names its fields
-// once, for both directions. What is small becomes JSON; weights (snapshots on their way, block
-// marks) go to a table of arrays beside it, each array once however often it is referred to.
+// once, for both directions. What is small becomes JSON; weights (snapshots and messages on their
+// way, block marks) go to a table of arrays beside it, each array once however often it is referred
+// to; bytes of a message lie there four to a value.
 // Loading takes any bytes: what is missing, of another kind or out of range throws ArchiveFault
 // with the path of the field, before anything is allocated that the text does not hold. No I/O
 // here. Lane: that of the objects. Cost: the table shares snapshots; array() copies.
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <map>
@@ -28,6 +30,7 @@
 #include "kernels/core/buffer.hpp"
 #include "kernels/core/rng.hpp"
 #include "kernels/core/strong_id.hpp"
+#include "merge/packed.hpp"
 #include "merge/snapshot.hpp"
 
 namespace hearsay::gossip {
@@ -80,6 +83,9 @@ class Archive {
     load(*found, value, key);
     return *this;
   }
+
+  // When loading: whether there is such a field, for those that are kept only where they are set.
+  bool has(const char* key) const { return loading_ && node_->is_object() && node_->contains(key); }
 
   // A buffer of weights; when loading, of the size that it had.
   Archive& array(const char* key, kernels::Buffer<float>& values) {
@@ -214,6 +220,35 @@ class Archive {
     array = (*arrays_)[index];
     if (pool_peers_ && model_values_ && array->size() != *model_values_)
       fail(key, "refers to an array that is no model of this size");
+  }
+
+  // [bytes, array]; the last value is filled up with zeros.
+  void save_other(Json& out, merge::PackedRef& packed, const std::string& key) {
+    if (!packed) return;  // null
+    const std::vector<std::uint8_t>& bytes = packed->bytes;
+    auto array = std::make_shared<merge::Snapshot>();
+    array->values = kernels::Buffer<float>((bytes.size() + sizeof(float) - 1) / sizeof(float));
+    std::memset(array->values.data(), 0, array->values.size() * sizeof(float));
+    if (!bytes.empty()) std::memcpy(array->values.data(), bytes.data(), bytes.size());
+    merge::SnapshotRef kept = std::move(array);
+    out = Json::array({bytes.size(), nullptr});
+    save(out[1], kept, key);
+  }
+  void load_other(Json& in, merge::PackedRef& packed, const std::string& key) {
+    packed = nullptr;
+    if (in.is_null()) return;
+    if (!in.is_array() || in.size() != 2) fail(key, "is no message");
+    std::size_t size = 0, index = 0;
+    load(in[0], size, key);
+    load(in[1], index, key);
+    if (index >= arrays_->size()) fail(key, "refers to an array that is not there");
+    const merge::Snapshot& array = *(*arrays_)[index];
+    const std::size_t held = array.values.size() * sizeof(float);
+    if (size > held || held - size >= sizeof(float)) fail(key, "has not the size that it names");
+    auto message = std::make_shared<merge::Packed>();
+    message->bytes.resize(size);
+    if (size > 0) std::memcpy(message->bytes.data(), array.values.data(), size);
+    packed = std::move(message);
   }
 
   template <typename T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one peer tells another. In a simulation frames travel as they are; over TCP they are encoded
-// with a header of kHeaderBytes in front of the values, so that bytes off the meter are the same in
-// both.
+// with a header of kHeaderBytes in front of the weights, so that bytes off the meter are the same
+// in both.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "gossip/limits.hpp"
 #include "gossip/pulse.hpp"
 #include "kernels/core/strong_id.hpp"
+#include "merge/packed.hpp"
 #include "merge/snapshot.hpp"
 
 namespace hearsay::gossip {
@@ -54,12 +55,18 @@ struct Frame {
   bool end_game = false;   // belongs to the merges after training
   std::vector<Vote> votes;
   std::vector<Pulse> pulses;  // the sender's own first
-  merge::SnapshotRef values;  // weights or slice; null for control frames
+  // Control frames have neither of these, others one.
+  merge::SnapshotRef values;  // weights or slice
+  merge::PackedRef packed;    // weights in the pool's codec
 
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
   static constexpr std::uint64_t kPulseBytes = 12;
-  std::uint64_t payload_bytes() const { return values ? values->size() * sizeof(float) : 0; }
+  bool carries_weights() const { return values != nullptr || packed != nullptr; }  // or a slice
+  std::uint64_t payload_bytes() const {
+    if (packed) return packed->bytes.size();
+    return values ? values->size() * sizeof(float) : 0;
+  }
   std::uint64_t wire_bytes() const {
     return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() + kPulseBytes * pulses.size();
   }
@@ -69,6 +76,8 @@ struct Frame {
     a("alpha", alpha)("mass", mass)("slice", slice)("wants_ack", wants_ack);
     a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses);
     a("values", values);
+    if (packed || a.has("packed")) a("packed", packed);
+    if (values && packed) a.fail("packed", "comes beside values");
     if (kind > FrameKind::model) a.fail("kind", "does not exist");
     const bool is_share = alpha >= 0.0 && alpha <= 1.0;
     const bool is_mass = mass >= 0.0 && mass <= limits::kMostMass;

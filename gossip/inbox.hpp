@@ -25,7 +25,7 @@ class Inbox {
   void state(Archive& a) {
     a("frames", frames_);
     for (const Frame& frame : frames_) {
-      if (!frame.values) a.fail("frames", "one has no weights");
+      if (!frame.carries_weights()) a.fail("frames", "one has no weights");
     }
   }
   void for_each(const std::function<void(const Frame&)>& visit) const {

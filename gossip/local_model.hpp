@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,6 +61,8 @@ class LocalModel {
   // The gradient of the last TrainGradient step, for baselines that reduce gradients.
   virtual std::span<float> gradient() = 0;
   virtual merge::SnapshotRef copy(std::span<const float> values) = 0;
+  // Of the model's size, for whoever fills it before sharing it; what it holds is anything.
+  virtual std::shared_ptr<merge::Snapshot> blank() = 0;
 };
 
 }  // namespace hearsay::gossip

@@ -18,7 +18,7 @@ std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(val
 merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn) {
   const Frame& frame = request.frame;
   merge::Evidence evidence;
-  evidence.stats = turn.model.measure(*frame.values, request.base);
+  evidence.stats = turn.model.measure(*request.heard.in, request.base);
   evidence.progress = peer.progress();
   const std::uint64_t own = peer.counters.samples;
   evidence.age_steps =
@@ -30,7 +30,7 @@ merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn)
   evidence.clip_radius = peer.displacements.clip_radius(std::sqrt(evidence.stats.local_sq));
   if (peer.settings.policy->needs_confidence() && !request.fixed_alpha && evidence.stats.bad == 0) {
     evidence.local_confidence = turn.model.probe(nullptr).confidence;
-    evidence.remote_confidence = turn.model.probe(frame.values.get()).confidence;
+    evidence.remote_confidence = turn.model.probe(request.heard.in.get()).confidence;
   }
   return evidence;
 }
@@ -88,7 +88,7 @@ merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest&
                      Turn& turn, std::optional<ProbeLosses>& measured) {
   const std::vector<double> before = turn.model.probe_losses(nullptr);
   for (int trial = 0; trial < 3 && !before.empty(); ++trial) {
-    const Blend blend{decision.alpha, *request.frame.values, request.base};
+    const Blend blend{decision.alpha, *request.heard.in, request.base};
     const std::vector<double> after = turn.model.probe_losses(&blend);
     measured = ProbeLosses{mean_of(before), mean_of(after)};
     if (!rises(before, after, kappa)) {
@@ -129,8 +129,8 @@ void judge_sender(const merge::Decision& decision, const merge::Evidence& eviden
 }
 
 // True once there are as many models as the rule wants, or as can come at all.
-bool hold(const merge::CrowdRule& rule, const Frame& frame, PeerState& peer) {
-  peer.crowd.add(frame.from, frame.values);
+bool hold(const merge::CrowdRule& rule, const MergeRequest& request, PeerState& peer) {
+  peer.crowd.add(request.frame.from, request.heard.in);
   const auto others = std::count_if(peer.partners.begin(), peer.partners.end(), [&](PeerId who) {
     return peer.table.reachable(who) && !peer.ignores(who);
   });
@@ -142,7 +142,7 @@ bool hold(const merge::CrowdRule& rule, const Frame& frame, PeerState& peer) {
 std::size_t apply(const merge::Decision& decision, const MergeRequest& request, PeerState& peer,
                   Turn& turn) {
   if (decision.verdict != merge::Verdict::hold) {
-    turn.model.blend(decision.alpha, *request.frame.values, request.base);
+    turn.model.blend(decision.alpha, *request.heard.in, request.base);
     return 1;
   }
   const auto models = peer.crowd.take();
@@ -162,9 +162,23 @@ void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
                           "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges"));
 }
 
+void refuse(const Frame& frame, std::string_view why, PeerState& peer, Turn& turn) {
+  ++peer.counters.merges_refused;
+  Event decided("merge.decided");
+  decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
+  decided.add("verdict", std::string(name(merge::Verdict::refuse))).add("alpha", 0.0);
+  turn.record(std::move(decided.add("reason", std::string(why))));
+}
+
+void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn& turn) {
+  const std::string why = "cannot be read: " + heard.fault;
+  refuse(frame, why, peer, turn);
+  strike(frame.from, why, peer, turn);
+}
+
 merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn) {
   const Frame& frame = request.frame;
-  HS_CHECK(frame.values != nullptr);
+  HS_CHECK(request.heard.in != nullptr);
   const merge::Evidence evidence = gather(request, peer, turn);
   std::optional<ProbeLosses> measured;
   const merge::Decision decision = decide(evidence, request, peer, turn, measured);
@@ -176,6 +190,7 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
       .add("cos", evidence.cosine())
       .add("rel_norm", evidence.relative_norm());
   if (!decision.reason.empty()) decided.add("reason", std::string(decision.reason));
+  if (request.heard.density) decided.add("density", *request.heard.density);
   if (measured) decided.add("eval_before", measured->before).add("eval_after", measured->after);
   turn.record(std::move(decided));
   if (decision.verdict == merge::Verdict::refuse) {
@@ -185,7 +200,7 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   }
   judge_sender(decision, evidence, frame.from, peer, turn);
   if (decision.verdict == merge::Verdict::hold &&
-      !hold(*peer.settings.policy->guards().crowd, frame, peer))
+      !hold(*peer.settings.policy->guards().crowd, request, peer))
     return decision;
   const std::size_t models = apply(decision, request, peer, turn);
   advance_clocks(frame, age_samples, peer);
@@ -199,12 +214,12 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   return decision;
 }
 
-Event sent_event(const Frame& frame) {
+Event sent_event(const Frame& frame, const PeerState& peer, std::optional<double> density) {
   Event event("delta.sent");
-  event.add("to", peer_name(frame.to))
-      .add("seq", integer(frame.seq))
-      .add("codec", std::string("raw"));
+  event.add("to", peer_name(frame.to)).add("seq", integer(frame.seq));
+  event.add("codec", frame.packed ? peer.settings.codec->text() : std::string("raw"));
   event.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
+  if (density) event.add("density", *density);
   return event;
 }
 
@@ -221,7 +236,7 @@ Event lost_event(PeerId who, const char* reason, const PeerState& peer) {
   return std::move(event.add("last_seen_ns", peer.table.last_heard(who).count()));
 }
 
-Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer) {
+Frame weights_frame(FrameKind kind, PeerId to, const Spoken& spoken, PeerState& peer) {
   Frame frame;
   frame.kind = kind;
   frame.from = peer.settings.self;
@@ -231,7 +246,8 @@ Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerSt
   if (peer.settings.until_converged)
     frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   frame.pulses = peer.table.pulses(limits::kPulses);
-  frame.values = std::move(values);
+  frame.values = spoken.values;
+  frame.packed = spoken.packed;
   return frame;
 }
 

@@ -7,12 +7,14 @@
 #include <optional>
 #include <string_view>
 
+#include "gossip/packing.hpp"
 #include "gossip/peer_state.hpp"
 
 namespace hearsay::gossip {
 
 struct MergeRequest {
-  const Frame& frame;  // carries the incoming weights
+  const Frame& frame;
+  const Heard& heard;  // the incoming weights, as the frame says them
   const merge::Snapshot* base =
       nullptr;  // own weights that the partner answered to; null: the current ones
   std::optional<double> fixed_alpha;  // set by the partner or by masses; none: ask the policy
@@ -21,16 +23,22 @@ struct MergeRequest {
 // Judges and applies. Records merge.decided and, if accepted, merge.applied.
 merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn);
 
+// Weights that are not even judged. Counts and records; the weights stay as they are.
+void refuse(const Frame& frame, std::string_view why, PeerState& peer, Turn& turn);
+// A message that cannot be read speaks against its sender.
+void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn& turn);
+
 // A refusal that speaks against the sender; the third in a row has it ignored for a while.
 void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn);
 
-// Log lines of weights on their way.
-Event sent_event(const Frame& frame);
+// Log lines of weights on their way; `density` as in Spoken.
+Event sent_event(const Frame& frame, const PeerState& peer,
+                 std::optional<double> density = std::nullopt);
 Event received_event(const Frame& frame);
 // `peer` cannot reach `who` any more.
 Event lost_event(PeerId who, const char* reason, const PeerState& peer);
 // The sequence number, clock and votes that every outgoing frame with weights carries.
-Frame weights_frame(FrameKind kind, PeerId to, merge::SnapshotRef values, PeerState& peer);
+Frame weights_frame(FrameKind kind, PeerId to, const Spoken& spoken, PeerState& peer);
 
 // A frame without weights; `answers` is the sequence number it refers to, 0 if none.
 Frame control_frame(FrameKind kind, PeerId to, std::uint64_t answers, PeerState& peer);

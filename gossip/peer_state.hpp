@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossip/blocks.hpp"
+#include "gossip/codec/codec.hpp"
 #include "gossip/convergence.hpp"
 #include "gossip/crowd.hpp"
 #include "gossip/displacements.hpp"
@@ -39,6 +40,7 @@ struct GossipSettings {
   std::vector<bool> at_start;     // [peer] who is there when the pool begins; empty = all
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
+  std::shared_ptr<const CodecPlan> codec;  // of pairwise and push; null: weights as they are
 };
 
 // One call into the protocol: the instant, the model, and where actions go.
@@ -68,7 +70,8 @@ struct PeerState {
         table(s.self, s.peers, s.incarnation, s.at_start),
         votes(s.self, s.peers),
         next_seq(first_seq(s.incarnation)),
-        backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)) {
+        backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)),
+        codec(s.codec ? s.codec->make(s.self) : nullptr) {
     if (s.policy && s.policy->guards().crowd)
       partners = possible_partners(*s.topology, s.self, s.peers);
   }
@@ -87,6 +90,7 @@ struct PeerState {
   Time step_time{0};                             // of a mini-batch, smoothed
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
   kernels::Rng backoff;                          // jitter
+  std::unique_ptr<Codec> codec;                  // null: weights as they are
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
   Strikes strikes;
   Displacements displacements;
@@ -100,6 +104,7 @@ struct PeerState {
     a("step_time", step_time)("backoff", backoff);
     a("acquaintances", acquaintances)("until_converged", settings.until_converged);
     a("strikes", strikes)("displacements", displacements)("crowd", crowd)("poisoned", poisoned);
+    if (codec) a("codec", *codec);
   }
 
   // Merges that were due so far: what a cool-down is counted in.

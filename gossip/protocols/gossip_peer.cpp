@@ -243,16 +243,16 @@ void GossipPeer::answer_ping(PeerId who, Turn& turn) {
 }
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {
-  if (frame.values) turn.record(received_event(frame));
-  if (frame.values && phase_ == Phase::joining)
+  if (frame.carries_weights()) turn.record(received_event(frame));
+  if (frame.carries_weights() && phase_ == Phase::joining)
     return refuse_weights(std::move(frame), "has no weights yet", turn);
-  if (frame.values && peer_.ignores(frame.from))
+  if (frame.carries_weights() && peer_.ignores(frame.from))
     return refuse_weights(std::move(frame), "ignored after three bad ones", turn);
-  if (frame.values && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
+  if (frame.carries_weights() && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
     strike(frame.from, "sent before", peer_, turn);
     return refuse_weights(std::move(frame), "sent before", turn);
   }
-  if (at_boundary() || !frame.values) {
+  if (at_boundary() || !frame.carries_weights()) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);
     if (peer_.poisoned) return restore("found between two blocks", turn);
     return progress_when_answered(turn);
@@ -262,11 +262,7 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
 }
 
 void GossipPeer::refuse_weights(Frame frame, const char* why, Turn& turn) {
-  ++peer_.counters.merges_refused;
-  Event decided("merge.decided");
-  decided.add("from", peer_name(frame.from)).add("seq", integer(frame.seq));
-  decided.add("verdict", std::string("refuse")).add("alpha", 0.0);
-  turn.record(std::move(decided.add("reason", std::string(why))));
+  refuse(frame, why, peer_, turn);
   Exchange& exchange = exchange_for(frame);
   exchange.refuse(std::move(frame), peer_, turn);
 }

@@ -112,6 +112,7 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
     return;  // from a donor that had been given up
   }
   turn.record(received_event(frame));
+  if (!frame.values) return donor_failed("it sent no weights", turn);
   Counters& c = peer_.counters;
   if (restoring_) {  // its own weights are worth nothing, and it keeps its own clock
     turn.model.adopt(*frame.values, c.steps);
@@ -129,6 +130,7 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
     c.samples = std::max(c.samples, frame.samples);
     turn.model.adopt(*frame.values, c.steps);
   }
+  if (peer_.codec) peer_.codec->forget();
   restoring_ = false;
   c.samples_at_last_merge = c.samples;
   Acquaintance& met = peer_.acquaintances[frame.from];
@@ -155,11 +157,12 @@ void GossipPeer::fetch_asked(const Frame& frame, Turn& turn) {
 void GossipPeer::serve_fetches(Turn& turn) {
   if (fetches_.empty()) return;
   const merge::SnapshotRef mine = turn.model.snapshot();
+  const Spoken whole{mine, nullptr, mine, std::nullopt};  // never in a codec
   for (const auto& [who, seq] : std::exchange(fetches_, {})) {
-    Frame frame = weights_frame(FrameKind::model, who, mine, peer_);
+    Frame frame = weights_frame(FrameKind::model, who, whole, peer_);
     frame.answers = seq;
     frame.mass = std::min(1.0, peer_.progress());
-    turn.record(sent_event(frame));
+    turn.record(sent_event(frame, peer_));
     turn.send(std::move(frame));
   }
 }

@@ -2,7 +2,10 @@
 // Pairwise, asynchronous. i sends s_i and trains on; j answers at its next boundary with s_j, taken
 // before it merges, and moves by a (s_i - s_j); i moves by a (s_j - s_i) when the answer is in.
 // Both use j's alpha when the policy is symmetric, so the pool's mean is kept exactly; otherwise
-// each side decides for itself.
+// each side decides for itself. In a codec both sides count from what was said of them where
+// answers mirror (packing.hpp); where they do not, each moves from its own weights, and the mean is
+// kept in expectation only.
+#include <optional>
 #include <utility>
 
 #include "gossip/merging.hpp"
@@ -16,10 +19,11 @@ class Pairwise final : public PendingExchange {
   Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    merge::SnapshotRef mine = turn.model.snapshot();
-    Frame request = weights_frame(FrameKind::request, partner, mine, peer);
-    turn.record(sent_event(request));
-    await({request.seq, partner, std::move(mine), turn.now}, peer, turn);
+    Spoken spoken = speak(turn.model.snapshot(), nullptr, peer);
+    reflect(spoken, peer, turn);
+    Frame request = weights_frame(FrameKind::request, partner, spoken, peer);
+    turn.record(sent_event(request, peer, spoken.density));
+    await({request.seq, partner, std::move(spoken.base), turn.now}, peer, turn);
     turn.send(std::move(request));
     return true;
   }
@@ -42,15 +46,28 @@ class Pairwise final : public PendingExchange {
 
  private:
   void serve(const Frame& request, PeerState& peer, Turn& turn) {
-    merge::SnapshotRef mine =
+    const merge::SnapshotRef mine =
         turn.model.snapshot();  // before the merge: the initiator answers to these weights
-    const merge::Decision decision = merge_in({request, nullptr, std::nullopt}, peer, turn);
-    if (decision.verdict == merge::Verdict::refuse)
-      return turn.send(control_frame(FrameKind::busy, request.from, request.seq, peer));
-    Frame reply = weights_frame(FrameKind::reply, request.from, std::move(mine), peer);
+    const Heard heard = hear(request, mine.get(), peer, turn);
+    if (!heard.in) {
+      refuse_unread(request, heard, peer, turn);
+      return refuse(request, peer, turn);
+    }
+    // A mirrored answer is made first, as this side moves from what it says; if the merge is then
+    // refused, it counts as one that was lost on its way.
+    std::optional<Spoken> answer;
+    if (mirrors(peer)) {
+      answer = speak(mine, &request, peer);
+      reflect(*answer, peer, turn);
+    }
+    const merge::Snapshot* const base = answer ? answer->base.get() : nullptr;
+    const merge::Decision decision = merge_in({request, heard, base, std::nullopt}, peer, turn);
+    if (decision.verdict == merge::Verdict::refuse) return refuse(request, peer, turn);
+    if (!answer) answer = speak(mine, &request, peer);
+    Frame reply = weights_frame(FrameKind::reply, request.from, *answer, peer);
     reply.answers = request.seq;
     reply.alpha = decision.alpha;
-    turn.record(sent_event(reply));
+    turn.record(sent_event(reply, peer, answer->density));
     turn.send(std::move(reply));
   }
 
@@ -60,7 +77,9 @@ class Pairwise final : public PendingExchange {
       return turn.record(fault_event("late reply", reply.from,
                                      "answers " + std::to_string(reply.answers), "ignored"));
     }
-    MergeRequest request{reply, entry->sent.get(), std::nullopt};
+    const Heard heard = hear(reply, entry->sent.get(), peer, turn);
+    if (!heard.in) return refuse_unread(reply, heard, peer, turn);
+    MergeRequest request{reply, heard, entry->sent.get(), std::nullopt};
     if (peer.settings.policy->symmetric()) request.fixed_alpha = reply.alpha;
     merge_in(request, peer, turn);
   }

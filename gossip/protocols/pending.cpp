@@ -31,10 +31,11 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 }
 
 void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn) {
-  Frame frame = weights_frame(FrameKind::push, partner, turn.model.snapshot(), peer);
+  const Spoken spoken = speak(turn.model.snapshot(), nullptr, peer);
+  Frame frame = weights_frame(FrameKind::push, partner, spoken, peer);
   frame.mass = mass;
   frame.wants_ack = wait;
-  turn.record(sent_event(frame));
+  turn.record(sent_event(frame, peer));
   if (wait) await({frame.seq, partner, nullptr, turn.now}, peer, turn);
   turn.send(std::move(frame));
 }

@@ -25,7 +25,8 @@ class PendingExchange : public Exchange {
   struct Entry {
     std::uint64_t seq = 0;  // of the frame that asked
     PeerId partner;
-    merge::SnapshotRef sent;  // what the partner's answer refers to; null when it needs none
+    // What the partner's answer refers to (Spoken::base); null when it needs none.
+    merge::SnapshotRef sent;
     Time started{0};
     void state(Archive& a) { a("seq", seq)("partner", partner)("sent", sent)("started", started); }
   };

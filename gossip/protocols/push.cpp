@@ -24,7 +24,12 @@ class Push final : public PendingExchange {
   void receive(Frame frame, PeerState& peer, Turn& turn) override {
     if (frame.kind == FrameKind::ack) answer(frame, peer, turn.now);
     if (frame.kind != FrameKind::push) return;
-    merge_in({frame, nullptr, std::nullopt}, peer, turn);
+    const Heard heard = hear(frame, nullptr, peer, turn);
+    if (heard.in) {
+      merge_in({frame, heard, nullptr, std::nullopt}, peer, turn);
+    } else {
+      refuse_unread(frame, heard, peer, turn);
+    }
     acknowledge(frame, peer, turn);
   }
 

@@ -66,7 +66,12 @@ class PushSum final : public PendingExchange {
     if (frame.kind != FrameKind::push && frame.kind != FrameKind::returned) return;
     double& mass = peer.counters.mass;
     const double alpha = frame.mass / (mass + frame.mass);
-    const merge::Decision decision = merge_in({frame, nullptr, alpha}, peer, turn);
+    const Heard heard = hear(frame, nullptr, peer, turn);  // whole: masses go with no codec
+    if (!heard.in) {
+      refuse_unread(frame, heard, peer, turn);
+      return acknowledge(frame, peer, turn);
+    }
+    const merge::Decision decision = merge_in({frame, heard, nullptr, alpha}, peer, turn);
     // What its receiver has refused goes home; there its mass counts again, whatever it says.
     if (decision.verdict == merge::Verdict::refuse && frame.kind == FrameKind::push)
       return refuse(std::move(frame), peer, turn);
@@ -88,7 +93,7 @@ class PushSum final : public PendingExchange {
     back.wants_ack = false;
     back.seq = peer.next_seq++;
     back.pulses = peer.table.pulses(limits::kPulses);
-    turn.record(sent_event(back));
+    turn.record(sent_event(back, peer));
     turn.send(std::move(back));
   }
 

@@ -50,6 +50,11 @@ class TinyModel final : public LocalModel {
     std::copy(values.begin(), values.end(), snapshot->values.data());
     return snapshot;
   }
+  std::shared_ptr<merge::Snapshot> blank() override {
+    auto snapshot = std::make_shared<merge::Snapshot>();
+    snapshot->values = kernels::Buffer<float>(w.size());
+    return snapshot;
+  }
 
   std::vector<float> w, g;
   double probe_loss = 1.0;

@@ -16,8 +16,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian");
 
 constexpr std::array kMagic{std::byte{'h'}, std::byte{'s'}};
-constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4;
-constexpr std::uint8_t kKnownFlags = kWantsAck | kConverged | kEndGame;
+constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4, kPacked = 8;
+constexpr std::uint8_t kKnownFlags = kWantsAck | kConverged | kEndGame | kPacked;
 
 // Offsets of the fields; format.md shows the same table.
 enum Offset : std::size_t {
@@ -54,6 +54,32 @@ bool carries_model(FrameKind kind) {
          kind == FrameKind::returned || kind == FrameKind::model;
 }
 
+// The kinds that are said in the pool's codec, where it has one. A late joiner gets a whole model.
+bool speaks_codec(FrameKind kind) {
+  return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply;
+}
+
+std::string payload_fault(const Header& h, const Expectation& expected) {
+  const auto kind = static_cast<FrameKind>(h.kind);
+  const auto wrong = [&](const std::string& belongs) {
+    return "a payload of " + std::to_string(h.payload_bytes) + " bytes where " + belongs +
+           " belong";
+  };
+  if (expected.most_packed_bytes > 0 && speaks_codec(kind)) {
+    if (!h.packed) return "raw weights in a pool with a codec";
+    const bool fits = h.payload_bytes > 0 && h.payload_bytes <= expected.most_packed_bytes;
+    return fits ? "" : wrong("1 to " + std::to_string(expected.most_packed_bytes));
+  }
+  if (h.packed) return "a message of a codec where none belongs";
+  if (kind == FrameKind::chunk) {
+    const std::uint64_t most = sizeof(float) * (expected.model_values / expected.peers + 1);
+    const bool fits = h.payload_bytes <= most && h.payload_bytes % sizeof(float) == 0;
+    return fits ? "" : wrong(std::to_string(most) + " at most");
+  }
+  const std::uint64_t whole = carries_model(kind) ? sizeof(float) * expected.model_values : 0;
+  return h.payload_bytes == whole ? "" : wrong(std::to_string(whole));
+}
+
 }  // namespace
 
 HeaderBytes encode_header(const Header& h) {
@@ -63,7 +89,7 @@ HeaderBytes encode_header(const Header& h) {
   put(bytes, at_kind, h.kind);
   put(bytes, at_flags,
       static_cast<std::uint8_t>((h.wants_ack ? kWantsAck : 0) | (h.converged ? kConverged : 0) |
-                                (h.end_game ? kEndGame : 0)));
+                                (h.end_game ? kEndGame : 0) | (h.packed ? kPacked : 0)));
   put(bytes, at_pulses, h.pulses);
   put(bytes, at_votes, h.votes);
   put(bytes, at_from, h.from.value);
@@ -95,6 +121,7 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
   h.wants_ack = (flags & kWantsAck) != 0;
   h.converged = (flags & kConverged) != 0;
   h.end_game = (flags & kEndGame) != 0;
+  h.packed = (flags & kPacked) != 0;
   h.pulses = get<std::uint8_t>(bytes, at_pulses);
   h.votes = get<std::uint16_t>(bytes, at_votes);
   h.from = PeerId(get<std::uint32_t>(bytes, at_from));
@@ -116,19 +143,9 @@ std::string find_fault(const Header& h, const Expectation& expected) {
   if (h.votes > limits::vote_entries(expected.peers))
     return std::to_string(h.votes) + " votes in one frame";
   if (h.pulses > limits::kPulses) return std::to_string(h.pulses) + " pulses in one frame";
+  if (std::string fault = payload_fault(h, expected); !fault.empty()) return fault;
   const auto kind = static_cast<FrameKind>(h.kind);
-  const std::uint64_t model_bytes = sizeof(float) * expected.model_values;
-  const std::uint64_t slice_bytes = sizeof(float) * (expected.model_values / expected.peers + 1);
   const bool chunk = kind == FrameKind::chunk;
-  const bool fits = chunk ? h.payload_bytes <= slice_bytes && h.payload_bytes % sizeof(float) == 0
-                          : h.payload_bytes == (carries_model(kind) ? model_bytes : 0);
-  if (!fits) {
-    return "a payload of " + std::to_string(h.payload_bytes) + " bytes where " +
-           std::to_string(chunk                 ? slice_bytes
-                          : carries_model(kind) ? model_bytes
-                                                : 0) +
-           (chunk ? " at most" : "") + " belong";
-  }
   if (chunk && h.answers >= expected.peers) return "slice " + std::to_string(h.answers);
   // NaN is legal in a chunk: a loss that is not finite travels as a count that is none.
   if (!chunk && !(h.weight >= 0.0 && h.weight <= limits::kMostMass))
@@ -144,6 +161,7 @@ Header header_of(const Frame& frame) {
   h.wants_ack = frame.wants_ack;
   h.converged = frame.converged;
   h.end_game = frame.end_game;
+  h.packed = frame.packed != nullptr;
   h.votes = static_cast<std::uint16_t>(frame.votes.size());
   h.pulses = static_cast<std::uint8_t>(frame.pulses.size());
   h.from = frame.from;

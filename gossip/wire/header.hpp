@@ -17,7 +17,7 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 2;
+inline constexpr std::uint8_t kVersion = 3;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
 inline constexpr std::size_t kTrailerBytes = 4;  // checksum of votes, pulses and payload
 static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
@@ -37,6 +37,7 @@ struct Header {
   std::uint8_t kind = 0;
   std::uint8_t version = kVersion;
   bool wants_ack = false, converged = false, end_game = false;
+  bool packed = false;  // the payload is a message of the pool's codec
   std::uint16_t votes = 0;
   std::uint8_t pulses = 0;
   PeerId from, to;
@@ -65,13 +66,15 @@ struct Expectation {
   PeerId self, other;
   std::uint32_t peers = 0;
   std::uint64_t model_values = 0;
+  std::uint64_t most_packed_bytes = 0;  // of a message of the pool's codec; 0: the pool has none
 };
 // Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
-// model's size (chunk: a slice's size at most), no more votes than there are bounds for.
+// model's size (chunk: a slice's size at most; in a pool with a codec a push, request or reply is a
+// message of it, within its bound), no more votes than there are bounds for.
 std::string find_fault(const Header& header, const Expectation& expected);
 
 Header header_of(const Frame& frame);
-// The frame without its values and votes.
+// The frame without its weights and votes.
 Frame frame_of(const Header& header);
 
 // Votes and pulses, as they stand between header and payload.

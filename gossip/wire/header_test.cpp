@@ -57,6 +57,9 @@ TEST_CASE("every frame survives encoding") {
     frame.wants_ack = rng.below(2) == 1;
     frame.converged = rng.below(2) == 1;
     frame.end_game = rng.below(2) == 1;
+    if (rng.below(2) == 1)
+      frame.packed =
+          std::make_shared<merge::Packed>(merge::Packed{std::vector<std::uint8_t>(rng.below(99))});
     if (frame.kind == FrameKind::chunk) frame.slice = rng.below(1000);
     if (frame.kind != FrameKind::chunk) frame.answers = wide();
     (frame.kind == FrameKind::reply ? frame.alpha : frame.mass) = rng.uniform();
@@ -71,6 +74,8 @@ TEST_CASE("every frame survives encoding") {
     REQUIRE((back.alpha == frame.alpha && back.mass == frame.mass));
     REQUIRE((back.wants_ack == frame.wants_ack && back.converged == frame.converged));
     REQUIRE(back.end_game == frame.end_game);
+    REQUIRE(header->packed == (frame.packed != nullptr));
+    REQUIRE(header->payload_bytes == frame.payload_bytes());
   }
 }
 
@@ -155,6 +160,39 @@ TEST_CASE("a frame must be what this connection expects") {
   CHECK(has(chunk(1000, 4), "slice 4"));
 }
 
+TEST_CASE("in a pool with a codec weights come in it, within its bound, and models whole") {
+  Expectation expected = kExpected;
+  expected.most_packed_bytes = 500;
+  const auto fault = [&](FrameKind kind, bool packed, std::uint64_t bytes) {
+    Header h = request();
+    h.kind = static_cast<std::uint8_t>(kind);
+    h.packed = packed;
+    h.payload_bytes = bytes;
+    return find_fault(h, expected);
+  };
+  for (const FrameKind kind : {FrameKind::push, FrameKind::request, FrameKind::reply}) {
+    CHECK(fault(kind, true, 1).empty());
+    CHECK(fault(kind, true, 500).empty());
+    CHECK(fault(kind, true, 0) == "a payload of 0 bytes where 1 to 500 belong");
+    CHECK(fault(kind, true, 501) == "a payload of 501 bytes where 1 to 500 belong");
+    CHECK(fault(kind, true, 1ull << 63) ==
+          "a payload of 9223372036854775808 bytes where 1 to 500 belong");
+    CHECK(fault(kind, false, 4 * kModel) == "raw weights in a pool with a codec");
+    CHECK(fault(kind, false, 0) == "raw weights in a pool with a codec");
+  }
+  for (const FrameKind kind : {FrameKind::model, FrameKind::returned}) {
+    CHECK(fault(kind, false, 4 * kModel).empty());
+    CHECK(fault(kind, true, 4 * kModel) == "a message of a codec where none belongs");
+  }
+  CHECK(fault(FrameKind::chunk, true, 100) == "a message of a codec where none belongs");
+  CHECK(fault(FrameKind::ping, true, 0) == "a message of a codec where none belongs");
+  CHECK(fault(FrameKind::ping, false, 0).empty());
+  expected.most_packed_bytes = 0;
+  CHECK(fault(FrameKind::push, true, 100) == "a message of a codec where none belongs");
+  CHECK(fault(FrameKind::push, true, 4 * kModel) == "a message of a codec where none belongs");
+  CHECK(fault(FrameKind::push, false, 4 * kModel).empty());
+}
+
 TEST_CASE("the worked example of format.md is what the code writes") {
   Frame reply;
   reply.kind = FrameKind::reply;
@@ -173,10 +211,10 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 02 03 04 01 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 03 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 77 05 cc 20 "
+      "08 00 00 00 00 00 00 00 de b3 21 2a "
       "03 00 00 00 02 00 00 00 "
       "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "

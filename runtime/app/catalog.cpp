@@ -72,6 +72,10 @@ CatalogSection merge_rules() {
         "2, 4 or 6 passes over the probe set a merge"}}};
 }
 
+CatalogSection codecs() {
+  return {"codec", "codec", {{"raw", "raw", "all weights as they are", "4N bytes a message"}}, {}};
+}
+
 CatalogSection networks() {
   return {"net",
           "network model",
@@ -124,15 +128,16 @@ CatalogSection splits() {
 
 CatalogSection training_parts(std::string_view option) {
   if (option == "model") {
-    return {"model",
-            "model",
-            {{"mlp", "mlp:256,128", "perceptron with these hidden widths and ReLU",
-              "4N bytes; about 6N flop an example and step"},
-             {"cnn", "cnn:16,32,dense=128",
-              "5x5 convolutions to these channels, each with ReLU and 2x2 max pooling, then a hidden "
-              "layer",
-              "as mlp, times the positions of each convolution"}},
-            {}};
+    return {
+        "model",
+        "model",
+        {{"mlp", "mlp:256,128", "perceptron with these hidden widths and ReLU",
+          "4N bytes; about 6N flop an example and step"},
+         {"cnn", "cnn:16,32,dense=128",
+          "5x5 convolutions to these channels, each with ReLU and 2x2 max pooling, then a hidden "
+          "layer",
+          "as mlp, times the positions of each convolution"}},
+        {}};
   }
   if (option == "optimizer") {
     return {"optimizer",
@@ -243,6 +248,7 @@ const std::vector<CatalogSection>& catalog() {
   static const std::vector<CatalogSection> sections{protocols(),
                                                     topologies(),
                                                     merge_rules(),
+                                                    codecs(),
                                                     data_sets(),
                                                     splits(),
                                                     training_parts("model"),
@@ -278,7 +284,8 @@ void check_names(const RunConfig& config) {
       {"model", &config.model},       {"optimizer", &config.optimizer},
       {"schedule", &config.schedule}, {"protocol", &config.protocol},
       {"topology", &config.topology}, {"merge", &config.merge},
-      {"net", &config.net},           {"compute", &config.compute}};
+      {"codec", &config.codec},       {"net", &config.net},
+      {"compute", &config.compute}};
   for (const auto& [option, spec] : parts) {
     check_part(option, spec->name, spec->modifiers);
   }

@@ -13,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/app/blas_core.hpp"
+#include "runtime/app/catalog.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/replay_simulation.hpp"
 #include "runtime/app/run_header.hpp"
@@ -49,7 +50,7 @@ const CommandSyntax& replay_syntax() {
       .options = {"threads", "json", "quiet"},
       .own = {own("until", "p03@120", "stop after a merge, and keep that peer's model",
                   "The model is written to --model-out, p03@120.safetensors without it."),
-              own("swap", "merge=SPEC", "the same run under another merge rule",
+              own("swap", "merge=SPEC", "another merge rule, or codec=SPEC",
                   "Same data, draws, partners and arrivals; prints both results."),
               own("drop-peer", "p05", "the same run, but nobody gets what that peer sends", ""),
               own("seed-data", "SEED", "the same run on data dealt by another seed", ""),
@@ -80,16 +81,23 @@ ReplayPlan plan_of(const Arguments& arguments, const RunConfig& config) {
                   parse_count("--until", text->substr(at + 1))};
   }
   if (const auto text = arguments.value("swap")) {
-    if (!text->starts_with("merge="))
-      throw UsageError("--swap " + *text + ": only the merge rule can be swapped: merge=ema:0.1");
-    plan.merge = parse_spec("--swap merge", text->substr(6));
-    build_policy(*plan.merge, config.peers - 1);
+    RunConfig swapped = config;
+    if (text->starts_with("merge=")) {
+      plan.merge = swapped.merge = parse_spec("--swap merge", text->substr(6));
+    } else if (text->starts_with("codec=")) {
+      plan.codec = swapped.codec = parse_spec("--swap codec", text->substr(6));
+    } else {
+      throw UsageError("--swap " + *text +
+                       ": the merge rule or the codec can be swapped: merge=ema:0.1, codec=int8");
+    }
+    check_names(swapped);
+    build_pool_plan(swapped);
   }
   if (const auto text = arguments.value("drop-peer"))
     plan.dropped = peer_of("--drop-peer", *text, config.peers);
   if (const auto text = arguments.value("seed-data"))
     plan.data_seed = parse_count("--seed-data", *text);
-  plan.checks = !plan.merge && !plan.dropped && !plan.data_seed;
+  plan.checks = !plan.merge && !plan.codec && !plan.dropped && !plan.data_seed;
   return plan;
 }
 

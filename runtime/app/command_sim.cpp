@@ -58,7 +58,8 @@ int print_sizes(const Simulation& simulation, const RunConfig& config) {
             << " to " << s.largest_shard << "; " << s.test_examples << " test examples\n"
             << "training  " << config.peers << " peers x " << config.epochs << " epochs x up to "
             << s.steps_per_epoch << " mini-batches of " << config.batch << "\n"
-            << "a merge   " << human_bytes(model_bytes + 64.0)
+            << "a merge   " << (config.codec.name == "raw" ? "" : "at most ")
+            << human_bytes(static_cast<double>(s.most_message_bytes) + 64.0)
             << " each way (header of 64 B included)\n"
             << "memory    " << human_bytes(static_cast<double>(s.bytes_a_peer)) << " a peer, "
             << human_bytes(static_cast<double>(s.bytes_a_peer) * config.peers) << " for all\n"

@@ -117,11 +117,12 @@ Json summary(const PoolResult& result) {
           {"digest", result.digest.hex()}};
 }
 
-int print_both(const std::optional<Json>& before, const PoolResult& now, const Spec& merge,
-               bool json) {
+int print_both(const std::optional<Json>& before, const PoolResult& now, const RunConfig& config,
+               bool swaps_codec, bool json) {
   const std::optional<Json> after = summary(now);
   if (json) {
-    std::cout << Json{{"merge", merge.text},
+    std::cout << Json{{"merge", config.merge.text},
+                      {"codec", config.codec.text},
                       {"checked", false},
                       {"recorded", before.value_or(Json())},
                       {"now", *after}}
@@ -134,7 +135,8 @@ int print_both(const std::optional<Json>& before, const PoolResult& now, const S
     return known ? (*j)["merges_applied"].dump() : std::string("-");
   };
   char line[160];
-  std::cout << "            recorded    merge=" << merge.text << "\n";
+  std::cout << "            recorded    "
+            << (swaps_codec ? "codec=" + config.codec.text : "merge=" + config.merge.text) << "\n";
   for (const auto& [title, key] :
        {std::pair{"acc mean", "test_acc_mean"}, {"acc min", "test_acc_min"}}) {
     std::snprintf(line, sizeof line, "%-10s  %-10s  %s\n", title, percent(before, key).c_str(),
@@ -215,6 +217,7 @@ int replay_simulation(const RunDir& run, const RunRecord& record, RunConfig conf
     throw UsageError("--seed-data: only for runs of processes; hearsay sim --seed deals data anew");
   const bool json = wants_json(arguments);
   if (plan.merge) config.merge = *plan.merge;
+  if (plan.codec) config.codec = *plan.codec;
   config.threads = static_cast<std::uint32_t>(threads);
   const auto begin = std::chrono::steady_clock::now();
   Dataset dataset = load_dataset(config.data, config.seed);
@@ -240,7 +243,7 @@ int replay_simulation(const RunDir& run, const RunRecord& record, RunConfig conf
                 << " written to " << out << "\n";
     return 0;
   }
-  if (!plan.checks) return print_both(before, again.result, config.merge, json);
+  if (!plan.checks) return print_both(before, again.result, config, plan.codec.has_value(), json);
   Verdict verdict = verdict_on(run, before, again.result.digest.hex(), scratch);
   for (const PeerResult& peer : again.result.peers) verdict.merges += peer.counters.merges_applied;
   verdict.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

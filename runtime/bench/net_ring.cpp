@@ -21,6 +21,7 @@ class GradientOnly final : public gossip::LocalModel {
   std::size_t size() const override { return gradient_.size(); }
   std::span<float> gradient() override { return gradient_.span(); }
   merge::SnapshotRef copy(std::span<const float> values) override { return pool_.copy(values); }
+  std::shared_ptr<merge::Snapshot> blank() override { return pool_.blank(gradient_.size()); }
 
   merge::SnapshotRef snapshot() override { return nullptr; }
   kernels::MergeStats measure(const merge::Snapshot&, const merge::Snapshot*) override {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which options of the table `hearsay sim`, `train` and `launch` take.
+// Which options of the table `hearsay sim`, `train` and `launch` take, and what a syntax accepts.
 #include <algorithm>
 #include <initializer_list>
 
+#include "kernels/core/check.hpp"
 #include "runtime/config/option_table.hpp"
 
 namespace hearsay::runtime {
@@ -76,6 +77,17 @@ const CommandSyntax& launch_syntax() {
       .max_words = 0,
       .examples = {"hearsay launch -n 4", "hearsay launch -n 4 --chaos kill=1@30%"}};
   return syntax;
+}
+
+std::vector<Option> accepted_options(const CommandSyntax& syntax) {
+  std::vector<Option> accepted;
+  for (const std::string& name : syntax.options) {
+    const Option* const option = find_option(name);
+    HS_CHECK(option != nullptr);  // a syntax names only what the table has
+    accepted.push_back(*option);
+  }
+  accepted.insert(accepted.end(), syntax.own.begin(), syntax.own.end());
+  return accepted;
 }
 
 }  // namespace hearsay::runtime

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/core/check.hpp"
-
 namespace hearsay::runtime {
 
 namespace {
@@ -179,6 +177,15 @@ constexpr std::array kOptions{
                      "trimmed-mean:b=5,f=1, krum:b=5,f=1 hold b models and merge their centre; "
                      "+norm-clip, +cosine-gate:0, +gate:kappa=1. Other modifiers: "
                      "+staleness:half-life=20, +confidence:g=2.",
+           .group = "gossip"},
+    Option{.name = "codec",
+           .default_text = "raw",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "what a message says: raw, int8, topk:0.01",
+           .detail =
+               "Of pairwise and push. raw: all weights, 4 bytes each. hearsay config list has "
+               "all, with their bytes.",
            .group = "gossip"},
     Option{.name = "wait",
            .default_text = "false",
@@ -434,17 +441,6 @@ std::string environment_name(const Option& option) {
     name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   }
   return name;
-}
-
-std::vector<Option> accepted_options(const CommandSyntax& syntax) {
-  std::vector<Option> accepted;
-  for (const std::string& name : syntax.options) {
-    const Option* const option = find_option(name);
-    HS_CHECK(option != nullptr);  // a syntax names only what the table has
-    accepted.push_back(*option);
-  }
-  accepted.insert(accepted.end(), syntax.own.begin(), syntax.own.end());
-  return accepted;
 }
 
 }  // namespace hearsay::runtime

@@ -17,6 +17,7 @@
 #include "gossip/protocols/gossip_peer.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
+#include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -81,6 +82,20 @@ void refuse_without_effect(const RunConfig& config, bool given, const char* flag
 
 bool differs_from_default(const Spec& spec, const char* option) {
   return spec.text != find_option(option)->default_text;
+}
+
+void refuse_codec_where_it_does_not_fit(const RunConfig& config) {
+  if (config.codec.text == find_option("codec")->default_text) return;
+  const std::string given = "--codec " + config.codec.text;
+  if (config.protocol.name != "pairwise" && config.protocol.name != "push") {
+    throw UsageError(given + ": --protocol " + config.protocol.name +
+                     " needs whole models; take --codec raw, or --protocol pairwise or push");
+  }
+  for (const std::string& fault : config.chaos) {
+    if (!find_attack(parse_spec("--chaos", fault).name)) continue;
+    throw UsageError(given + ": --chaos " + fault +
+                     " changes weights that are sent as they are; take --codec raw");
+  }
 }
 
 }  // namespace
@@ -233,6 +248,7 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   if (baseline || name == "push-sum") {  // push-sum's masses decide
     refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
+  refuse_codec_where_it_does_not_fit(config);
   return plan;
 }
 
@@ -267,6 +283,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.at_start = place.at_start;
   settings.topology = plan.topology;
   settings.policy = plan.policy;
+  settings.codec = plan.codec;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "gossip/blocks.hpp"
+#include "gossip/codec/codec.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
 #include "kernels/nn/network.hpp"
@@ -41,6 +42,8 @@ inline constexpr double kProbeShare = 0.1;
 struct PoolPlan {
   std::shared_ptr<const gossip::Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
+  // Null: weights as they are. Put here by whoever has the network: build_codec.hpp.
+  std::shared_ptr<const gossip::CodecPlan> codec;
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
   bool gossips = false;      // merges weights (not a baseline)

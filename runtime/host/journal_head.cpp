@@ -61,6 +61,7 @@ const std::vector<Computed>& table() {
       of_spec("protocol", &RunConfig::protocol),
       of_spec("topology", &RunConfig::topology),
       of_spec("merge", &RunConfig::merge),
+      of_spec("codec", &RunConfig::codec),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
       of_count("seed", &RunConfig::seed),

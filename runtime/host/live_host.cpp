@@ -113,7 +113,7 @@ void LiveHost::send(gossip::Frame frame) {
   const bool corrupt = network.corrupt > 0.0 && drops_.uniform() < network.corrupt;
   tamper_.apply(frame, model_);
   // Whoever gets these weights can only be replayed if what led to them is known.
-  if (frame.values && hooks_.journal != nullptr) hooks_.journal->flush();
+  if (frame.carries_weights() && hooks_.journal != nullptr) hooks_.journal->flush();
   transport_.send(std::move(frame),
                   corrupt ? Transport::Delivery::corrupted : Transport::Delivery::whole);
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gossip/limits.hpp"
+#include "gossip/protocols/testkit_codec.hpp"
 #include "kernels/core/digest.hpp"
 #include "runtime/host/live_testkit.hpp"
 #include "tests/catch.hpp"
@@ -46,6 +47,25 @@ TEST_CASE("pairwise exchanges over sockets keep the pool's mean and pull its pee
   for (std::size_t i = 0; i < kValues; ++i) CHECK(after[i] == Approx(before[i]).margin(1e-5));
   CHECK(pool.disagreement() < 1e-3 * apart);
   for (const auto& peer : pool.peers) CHECK(peer->sink.merges > 10);
+}
+
+TEST_CASE("in a codec whose answers mirror they do so too, with fewer bytes") {
+  const auto plan =
+      std::make_shared<const hearsay::gossip::testkit::HalfPlan>(kValues, true, 0x1p-16f);
+  Pool pool(config_of(4, "pairwise"), plan);
+  const std::vector<double> before = pool.mean();
+  const double apart = pool.disagreement();
+  pool.run();
+  const std::vector<double> after = pool.mean();
+  for (std::size_t i = 0; i < kValues; ++i) CHECK(after[i] == Approx(before[i]).margin(1e-5));
+  CHECK(pool.disagreement() < 1e-3 * apart);
+  for (const auto& peer : pool.peers) {
+    CHECK(peer->sink.merges > 10);
+    CHECK(peer->protocol->counters().merges_refused == 0);
+    const TransportMeter meter = peer->transport->meter();
+    CHECK(meter.payload_bytes_sent > 0);
+    CHECK(meter.payload_bytes_sent <= meter.frames_sent * plan->most_bytes());
+  }
 }
 
 TEST_CASE("rendezvous peers wait for each other and still end") {

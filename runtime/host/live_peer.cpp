@@ -146,11 +146,13 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   hello.peer = self_;
   hello.peers = config_.peers;
   hello.layout = work_.layout();
+  const gossip::CodecPlan* const codec = work_.codec();
+  if (codec != nullptr) hello.codec = codec->text();
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
   transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
-                    place.admission);
+                    place.admission, codec != nullptr ? codec->most_bytes() : 0);
   PeerResult result = train(*writer, run, version, outside);
   if (const auto why = displaced()) {  // the files are another's now
     result.alive = false;

@@ -63,7 +63,7 @@ inline RunConfig config_of(std::uint32_t peers, const char* protocol) {
 
 struct Peer {
   Peer(const RunConfig& config, const PoolPlan& plan, PeerId id)
-      : self(id), trainer(id.value), model(trainer, snapshots, 0, true) {
+      : self(id), codec(plan.codec), trainer(id.value), model(trainer, snapshots, 0, true) {
     protocol = build_protocol(config, plan, id, 1);
     TransportOptions options;
     options.blank = [this](std::size_t n) { return snapshots.blank(n); };
@@ -75,9 +75,10 @@ struct Peer {
     hello.peer = self;
     hello.peers = config.peers;
     hello.layout.add("0.weight", {kValues});
+    if (codec) hello.codec = codec->text();
     for (std::uint32_t i = 0; i < addresses.size(); ++i)
       hello.book.push_back({PeerId(i), 0, addresses[i]});
-    transport->start(std::move(hello), arrivals);
+    transport->start(std::move(hello), arrivals, false, {}, codec ? codec->most_bytes() : 0);
     LiveOptions options;
     options.self = self;
     options.epochs = config.epochs;
@@ -90,6 +91,7 @@ struct Peer {
   }
 
   PeerId self;
+  std::shared_ptr<const gossip::CodecPlan> codec;
   SnapshotPool snapshots;
   SlowVector trainer;
   HostModel model;
@@ -104,8 +106,10 @@ struct Peer {
 };
 
 struct Pool {
-  explicit Pool(RunConfig c) : config(std::move(c)) {
-    const PoolPlan plan = build_pool_plan(config);
+  explicit Pool(RunConfig c, std::shared_ptr<const gossip::CodecPlan> codec = nullptr)
+      : config(std::move(c)) {
+    PoolPlan plan = build_pool_plan(config);
+    plan.codec = std::move(codec);
     for (std::uint32_t i = 0; i < config.peers; ++i)
       peers.push_back(std::make_unique<Peer>(config, plan, PeerId(i)));
   }

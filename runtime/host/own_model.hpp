@@ -36,6 +36,7 @@ class OwnModel : public gossip::LocalModel {
                                   std::span<const merge::SnapshotRef> models) override;
   std::span<float> gradient() override { return trainer_.gradient(); }
   merge::SnapshotRef copy(std::span<const float> values) override { return pool_.copy(values); }
+  std::shared_ptr<merge::Snapshot> blank() override { return pool_.blank(size_); }
 
   // `automatic`: while digests cost less than a hundredth of the time since the first one was asked
   // for.

@@ -7,6 +7,7 @@
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
 #include "runtime/device/device_model.hpp"
+#include "runtime/host/build_codec.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/train/nn_trainer.hpp"
@@ -39,6 +40,7 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   data_digest_ = dataset_digest(dataset);
   context_ = build_context(config.model, dataset.train, 1,
                            std::max<std::size_t>(config.batch, kEvaluationChunk));
+  codec_ = build_codec(config.codec, layout(), context_->first_weights(config.seed), config.seed);
   shard_examples_ = partition_.owned[self.value].size();
   const NnTrainerOptions options{config.seed,
                                  self.value,
@@ -65,8 +67,9 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
 }
 
 void PeerWork::take(const PeerPlace& place) {
-  protocol_ =
-      build_protocol(config_, build_pool_plan(config_), self_, trainer_->steps_per_epoch(), place);
+  PoolPlan plan = build_pool_plan(config_);
+  plan.codec = codec_;
+  protocol_ = build_protocol(config_, plan, self_, trainer_->steps_per_epoch(), place);
 }
 
 Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit) {

@@ -36,6 +36,7 @@ class PeerWork {
   const std::string& device() const { return device_.text; }  // "cpu", "cuda:0 NVIDIA H200"
   bool on_gpu() const { return device_.on_gpu(); }
   const std::string& data_digest() const { return data_digest_; }
+  const gossip::CodecPlan* codec() const { return codec_.get(); }  // null: weights as they are
   // The first `limit` test examples (0 = all), labels rotated as the own ones.
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
 
@@ -48,6 +49,7 @@ class PeerWork {
   std::size_t shard_examples_ = 0;
   DeviceChoice device_;
   std::unique_ptr<NnContext> context_;
+  std::shared_ptr<const gossip::CodecPlan> codec_;
   std::unique_ptr<DevicePool> gpu_;  // null on a CPU
   SnapshotPool snapshots_;
   std::unique_ptr<ShardTrainer> trainer_;

@@ -42,7 +42,7 @@ void InputJournal::turn(const gossip::Input& in, gossip::Time now) {
     if (std::holds_alternative<input::Start>(in)) return Kind::start;
     if (std::holds_alternative<input::StepDone>(in)) return Kind::step_done;
     if (const auto* frame = std::get_if<input::FrameIn>(&in))
-      return frame->frame.values ? Kind::frame_values : Kind::frame;
+      return frame->frame.carries_weights() ? Kind::frame_values : Kind::frame;
     if (std::holds_alternative<input::Timer>(in)) return Kind::timer;
     if (std::holds_alternative<input::PeerDown>(in)) return Kind::peer_down;
     return Kind::stop;

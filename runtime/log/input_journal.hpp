@@ -24,10 +24,8 @@ namespace hearsay::runtime {
 
 namespace journal {
 
-inline constexpr std::uint32_t kVersion = 1;
-
-// One entry. A turn is an input and the time at which the protocol got it; its frame has no values,
-// but says whether there were some.
+// One entry. A turn is an input and the time at which the protocol got it; its frame has no
+// weights, but says whether there were some.
 struct Turn {
   gossip::Time now{0};
   gossip::Input input;

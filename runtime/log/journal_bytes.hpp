@@ -14,7 +14,7 @@
 
 namespace hearsay::runtime::journal {
 
-inline constexpr std::string_view kMagic = "hearsay inputs 1\n";
+inline constexpr std::string_view kMagic = "hearsay inputs 2\n";
 inline constexpr std::size_t kChunkHeadBytes = 8;  // length and CRC-32C of what follows
 inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;  // written at the latest then
 inline constexpr std::size_t kMostChunkBytes = std::size_t{64} << 20;

@@ -107,6 +107,7 @@ std::string encode_hello(const Hello& hello) {
   if (!hello.address.host.empty()) j["address"] = hello.address.text();
   for (const BookEntry& entry : hello.book)
     j["book"].push_back({entry.peer.value, entry.incarnation, entry.address.text()});
+  j["codec"] = hello.codec;
   j["schema"] = hex(schema_hash(hello.layout));
   j["tensors"] = Json::array();
   for (const kernels::TensorSlot& slot : hello.layout.slots())
@@ -136,6 +137,11 @@ std::optional<Hello> decode_hello(std::string_view text) {
   hello.incarnation = *incarnation;
   hello.layout = std::move(*layout);
   hello.nonce = count("nonce").value_or(0);
+  if (const auto codec = j.find("codec"); codec != j.end()) {
+    if (!codec->is_string() || codec->get_ref<const std::string&>().size() > kCodecLetters)
+      return std::nullopt;
+    hello.codec = codec->get<std::string>();
+  }
   if (const auto at = j.find("address"); at != j.end()) {
     auto address = read_address(*at);
     if (!address) return std::nullopt;
@@ -152,6 +158,10 @@ std::string find_fault(const Hello& mine, const Hello& theirs) {
            std::to_string(mine.peers);
   }
   if (theirs.peer == mine.peer) return "the name " + gossip::peer_name(mine.peer) + " is taken";
+  if (theirs.codec != mine.codec) {
+    return "another codec: " + theirs.codec + " at " + gossip::peer_name(theirs.peer) + " and " +
+           mine.codec + " at " + gossip::peer_name(mine.peer);
+  }
   const auto& ours = mine.layout.slots();
   const auto& others = theirs.layout.slots();
   for (std::size_t i = 0; i < std::max(ours.size(), others.size()); ++i) {

@@ -27,6 +27,7 @@ struct BookEntry {
 inline constexpr std::string_view kEarlierStart = "an earlier start";
 inline constexpr std::string_view kPlaceTaken = "the place is taken";
 
+inline constexpr std::size_t kCodecLetters = 200;  // of a codec's name; longer ones are not read
 inline constexpr std::size_t kBookEntries = 4096;  // of one hello; what comes on top is not read
 
 struct Hello {
@@ -35,7 +36,8 @@ struct Hello {
   std::uint32_t peers = 0;
   std::uint64_t incarnation = 0;  // rises with every start of the same peer
   kernels::Layout layout;
-  Endpoint address;         // where others reach it; without a host, nowhere
+  std::string codec = "raw";  // in which it says its weights (gossip::CodecPlan::text())
+  Endpoint address;           // where others reach it; without a host, nowhere
   std::uint64_t nonce = 0;  // of the process, so that two with one name are told apart; 0 = unsaid
   std::vector<BookEntry> book;  // of others, no order
 };
@@ -47,7 +49,7 @@ std::string encode_hello(const Hello& hello);
 std::optional<Hello> decode_hello(std::string_view text);
 
 // Empty when `theirs` may open a connection to `mine`; else the reason, for both logs: another run,
-// an impossible peer, or the first tensor that differs, with both shapes.
+// an impossible peer, another codec, or the first tensor that differs, with both shapes.
 std::string find_fault(const Hello& mine, const Hello& theirs);
 
 }  // namespace hearsay::runtime

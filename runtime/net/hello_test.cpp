@@ -17,6 +17,7 @@ Hello sample() {
   hello.peer = kernels::PeerId(3);
   hello.peers = 8;
   hello.incarnation = 1'767'348'900'000'000'000;
+  hello.codec = "topk:0.01+ef";
   hello.layout.add("0.weight", {256, 784});
   hello.layout.add("0.bias", {256});
   hello.layout.add("3.weight", {10, 256});
@@ -60,8 +61,24 @@ TEST_CASE("a hello survives encoding") {
   CHECK(back->peer == hello.peer);
   CHECK(back->peers == hello.peers);
   CHECK(back->incarnation == hello.incarnation);
+  CHECK(back->codec == hello.codec);
   CHECK(same_layout(back->layout, hello.layout));
   CHECK(schema_hash(back->layout) == schema_hash(hello.layout));
+}
+
+TEST_CASE("whoever says no codec has none, and a codec has a name of some length") {
+  std::string text = encode_hello(sample());
+  const std::string said = "\"codec\":\"topk:0.01+ef\",";
+  const std::size_t at = text.find(said);
+  REQUIRE(at != std::string::npos);
+  const auto with = [&](const std::string& other) {
+    return decode_hello(std::string(text).replace(at, said.size(), other));
+  };
+  REQUIRE(with(""));
+  CHECK(with("")->codec == "raw");
+  CHECK(with("\"codec\":\"" + std::string(kCodecLetters, 'x') + "\","));
+  CHECK_FALSE(with("\"codec\":\"" + std::string(kCodecLetters + 1, 'x') + "\","));
+  CHECK_FALSE(with("\"codec\":7,"));
 }
 
 TEST_CASE("the schema hash tells names, shapes and order apart") {
@@ -147,6 +164,8 @@ TEST_CASE("peers that do not belong together are told why") {
         "another run: yesterday, this is 2026-01-02-fashion");
   CHECK(fault([](Hello& h) { h.peers = 9; }) == "a pool of 9 peers, this one has 8");
   CHECK(fault([](Hello& h) { h.peer = kernels::PeerId(3); }) == "the name p03 is taken");
+  CHECK(fault([](Hello& h) { h.codec = "raw"; }) ==
+        "another codec: raw at p05 and topk:0.01+ef at p03");
 }
 
 TEST_CASE("the first tensor that differs is named with both shapes") {

@@ -73,10 +73,12 @@ Endpoint Transport::Lane::listening() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-void Transport::Lane::start(Hello self, TransportEvents& events, bool greets, Admission admission) {
+void Transport::Lane::start(Hello self, TransportEvents& events, bool greets, Admission admission,
+                            std::uint64_t most_packed_bytes) {
   HS_CHECK(!thread_.joinable() && self.peer.value < self.peers);
   self_ = std::move(self);
   admission_ = std::move(admission);
+  most_packed_bytes_ = most_packed_bytes;
   events_ = &events;
   for (std::uint32_t i = 0; i < self_.peers; ++i) {
     Link& link = links_.emplace_back();
@@ -124,7 +126,7 @@ void Transport::Lane::enqueue(Outgoing out) {
     ++meter_.frames_dropped;
     return;
   }
-  const bool bounded = frame.values && frame.kind != gossip::FrameKind::chunk;
+  const bool bounded = frame.carries_weights() && frame.kind != gossip::FrameKind::chunk;
   if (bounded && link.weights_waiting >= limits::kSendFrames) {
     ++meter_.frames_dropped;
     if (!std::exchange(link.dropping, true)) {
@@ -342,8 +344,9 @@ Transport::Transport(TransportOptions options)
 Transport::~Transport() = default;
 Endpoint Transport::listening() const { return lane_->listening(); }
 Endpoint Transport::announced() const { return lane_->announced(); }
-void Transport::start(Hello self, TransportEvents& events, bool greets, Admission admission) {
-  lane_->start(std::move(self), events, greets, std::move(admission));
+void Transport::start(Hello self, TransportEvents& events, bool greets, Admission admission,
+                      std::uint64_t most_packed_bytes) {
+  lane_->start(std::move(self), events, greets, std::move(admission), most_packed_bytes);
 }
 std::optional<std::string> Transport::displaced() const { return lane_->displaced(); }
 void Transport::send(gossip::Frame frame, Delivery delivery) {

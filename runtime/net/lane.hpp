@@ -32,7 +32,8 @@ class Transport::Lane {
   Endpoint listening() const;
   bool gather(const Gathering& plan);  // join.cpp
   Endpoint announced() const { return announced_; }
-  void start(Hello self, TransportEvents& events, bool greets, Admission admission);
+  void start(Hello self, TransportEvents& events, bool greets, Admission admission,
+             std::uint64_t most_packed_bytes);
   void post(gossip::Frame frame, Delivery delivery);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
@@ -121,6 +122,7 @@ class Transport::Lane {
   Endpoint announced_;
   Hello self_;  // its book is made anew for every handshake
   Admission admission_;
+  std::uint64_t most_packed_bytes_ = 0;
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when

@@ -31,11 +31,12 @@ std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
 }
 
-// Values on a device that fails are lost: the compute lane finds out too, and says why.
-Status find_values(const gossip::Frame& frame, std::span<const float>& values) {
+// Weights on a device that fails are lost: the compute lane finds out too, and says why.
+Status find_payload(const gossip::Frame& frame, std::span<const std::byte>& payload) {
   Status status;
+  if (frame.packed) payload = std::as_bytes(std::span(frame.packed->bytes));
   try {
-    if (frame.values) values = frame.values->span();
+    if (frame.values) payload = std::as_bytes(frame.values->span());
   } catch (const kernels::Fault& fault) {
     status.why = std::string("weights cannot be read: ") + fault.what();
   }
@@ -172,8 +173,8 @@ Transport::Lane::Task Transport::Lane::dial(Link& link) {
 asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& connection,
                                                     const wire::Header& header,
                                                     gossip::Frame& out) {
-  const std::string fault =
-      wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size()});
+  const std::string fault = wire::find_fault(
+      header, {self_.peer, link.peer, self_.peers, self_.layout.size(), most_packed_bytes_});
   if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;
@@ -184,7 +185,12 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
     if (status.ok() && !wire::decode_prefix(header, prefix, self_.peers, out))
       status.why = "a vote or pulse of a peer that does not exist";
   }
-  if (status.ok() && header.payload_bytes > 0) {
+  if (status.ok() && header.packed) {
+    const auto message = std::make_shared<merge::Packed>();
+    message->bytes.resize(header.payload_bytes);
+    status = co_await connection.read_body(std::as_writable_bytes(std::span(message->bytes)), sum);
+    out.packed = message;
+  } else if (status.ok() && header.payload_bytes > 0) {
     const auto values = options_.blank(header.payload_bytes / sizeof(float));
     status = co_await connection.read_body(std::as_writable_bytes(values->values.span()), sum);
     out.values = values;
@@ -239,15 +245,14 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     const Outgoing out = std::move(link.queue.front());
     const gossip::Frame& frame = out.frame;
     link.queue.pop_front();
-    if (frame.values && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
+    if (frame.carries_weights() && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
     const std::vector<std::byte> prefix = wire::encode_prefix(frame);
-    std::span<const float> values;
-    Status status = find_values(frame, values);
+    std::span<const std::byte> payload;
+    Status status = find_payload(frame, payload);
     const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
     if (status.ok()) {
-      status =
-          co_await connection->write(wire::header_of(frame), prefix, std::as_bytes(values), damage);
+      status = co_await connection->write(wire::header_of(frame), prefix, payload, damage);
     }
     if (!status.ok()) {
       ++meter_.frames_dropped;

@@ -59,6 +59,9 @@ Bytes message_of(const wire::Header& header, std::span<const std::byte> prefix,
 
 Bytes message_of(const gossip::Frame& frame) {
   const Bytes prefix = wire::encode_prefix(frame);
+  if (frame.packed)
+    return message_of(wire::header_of(frame), prefix,
+                      std::as_bytes(std::span(frame.packed->bytes)));
   const auto values = frame.values ? frame.values->span() : std::span<const float>{};
   return message_of(wire::header_of(frame), prefix, std::as_bytes(values));
 }

@@ -118,6 +118,14 @@ std::shared_ptr<merge::Snapshot> blank_values(std::size_t values) {
   return snapshot;
 }
 
+merge::PackedRef random_message(std::size_t bytes, std::uint64_t seed) {
+  kernels::Rng rng = kernels::Rng::stream(seed, "transport test");
+  auto message = std::make_shared<merge::Packed>();
+  message->bytes.resize(bytes);
+  for (std::uint8_t& byte : message->bytes) byte = static_cast<std::uint8_t>(rng.below(256));
+  return message;
+}
+
 merge::SnapshotRef random_values(std::size_t values, std::uint64_t seed) {
   kernels::Rng rng = kernels::Rng::stream(seed, "transport test");
   const auto snapshot = blank_values(values);
@@ -145,7 +153,7 @@ void PoolPeer::start(std::vector<Endpoint> addresses) {
   Hello self = hello;
   for (std::uint32_t i = 0; i < addresses.size(); ++i)
     self.book.push_back({kernels::PeerId(i), 0, std::move(addresses[i])});
-  transport.start(std::move(self), seen);
+  transport.start(std::move(self), seen, false, {}, most_packed_bytes);
 }
 
 void PoolPeer::ping(std::uint32_t to, std::uint64_t seq) {
@@ -162,6 +170,22 @@ std::vector<std::unique_ptr<PoolPeer>> start_pool(std::uint32_t peers, std::size
   std::vector<Endpoint> addresses;
   for (std::uint32_t i = 0; i < peers; ++i) {
     pool.push_back(std::make_unique<PoolPeer>(hello_of(i, peers, values), socket_buffer_bytes));
+    addresses.push_back(pool.back()->address());
+  }
+  for (const auto& peer : pool) peer->start(addresses);
+  return pool;
+}
+
+std::vector<std::unique_ptr<PoolPeer>> start_pool_with_codec(std::uint32_t peers,
+                                                             std::size_t values,
+                                                             std::uint64_t most_packed_bytes) {
+  std::vector<std::unique_ptr<PoolPeer>> pool;
+  std::vector<Endpoint> addresses;
+  for (std::uint32_t i = 0; i < peers; ++i) {
+    Hello hello = hello_of(i, peers, values);
+    hello.codec = "test";
+    pool.push_back(std::make_unique<PoolPeer>(std::move(hello)));
+    pool.back()->most_packed_bytes = most_packed_bytes;
     addresses.push_back(pool.back()->address());
   }
   for (const auto& peer : pool) peer->start(addresses);

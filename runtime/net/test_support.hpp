@@ -57,6 +57,7 @@ class Recorder final : public TransportEvents {
 // Peer `id` of a pool of `peers` that trains one tensor of `values` values.
 Hello hello_of(std::uint32_t id, std::uint32_t peers, std::size_t values);
 std::shared_ptr<merge::Snapshot> blank_values(std::size_t values);
+merge::PackedRef random_message(std::size_t bytes, std::uint64_t seed);
 merge::SnapshotRef random_values(std::size_t values, std::uint64_t seed);
 gossip::Frame frame_of(gossip::FrameKind kind, std::uint32_t from, std::uint32_t to,
                        std::uint64_t seq, merge::SnapshotRef values = nullptr);
@@ -70,13 +71,18 @@ struct PoolPeer {
   void push(std::uint32_t to, std::uint64_t seq, merge::SnapshotRef values);
 
   Hello hello;
-  Recorder seen;  // outlives the transport
+  std::uint64_t most_packed_bytes = 0;  // of the codec that `hello` names
+  Recorder seen;                        // outlives the transport
   Transport transport;
 };
 
 // Peers 0, 1, ... that know each other's addresses and have started.
 std::vector<std::unique_ptr<PoolPeer>> start_pool(std::uint32_t peers, std::size_t values,
                                                   int socket_buffer_bytes = 0);
+// The same, in a codec whose messages are that long at most.
+std::vector<std::unique_ptr<PoolPeer>> start_pool_with_codec(std::uint32_t peers,
+                                                             std::size_t values,
+                                                             std::uint64_t most_packed_bytes);
 
 // The `seq` of every frame of that sender, in order of arrival.
 std::vector<std::uint64_t> seqs_from(const std::vector<gossip::Frame>& frames, std::uint32_t from);

@@ -73,7 +73,9 @@ class Transport {
   // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is
   // known to all by that.
   // With an admission it lets others in by hand.
-  void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {});
+  // `most_packed_bytes` bounds messages of the pool's codec; 0: it has none.
+  void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {},
+             std::uint64_t most_packed_bytes = 0);
   // Any thread; never waits. A corrupted frame goes out with one wrong byte, for tests of others.
   enum class Delivery : bool { whole, corrupted };
   void send(gossip::Frame frame, Delivery delivery = Delivery::whole);

@@ -21,16 +21,17 @@ void FrameStore::put(const gossip::Frame& frame) {
     const std::lock_guard lock(mutex_);
     const auto found = expected_.find(key_of(frame));
     if (found == expected_.end()) return;
-    found->second.made.push_back(frame.values);
+    found->second.made.push_back({frame.values, frame.packed});
     awaited_.erase(found->first);
   }
   changed_.notify_all();
 }
 
-merge::SnapshotRef FrameStore::take(const FrameKey& key) {
+bool FrameStore::give(gossip::Frame& frame) {
+  const FrameKey key = key_of(frame);
   std::unique_lock lock(mutex_);
   const auto found = expected_.find(key);
-  if (found == expected_.end()) return nullptr;  // told twice
+  if (found == expected_.end()) return false;  // told twice
   Slot& slot = found->second;
   if (slot.made.empty() && !ended_.contains(key.from) && !stuck_) {
     turnstile_.leave();
@@ -42,13 +43,13 @@ merge::SnapshotRef FrameStore::take(const FrameKey& key) {
     turnstile_.enter();
     lock.lock();
   }
-  merge::SnapshotRef values;
   if (!slot.made.empty()) {
-    values = std::move(slot.made.front());
+    frame.values = std::move(slot.made.front().values);
+    frame.packed = std::move(slot.made.front().packed);
     slot.made.pop_front();
   }
   if (--slot.wanted == 0) expected_.erase(found);
-  return values;
+  return frame.carries_weights();
 }
 
 void FrameStore::end(std::uint32_t peer) {

@@ -37,8 +37,9 @@ class FrameStore {
   // Before the replay: somebody will ask for it.
   void expect(const FrameKey& key) { ++expected_[key].wanted; }
   void put(const gossip::Frame& frame);
-  // Waits. Null when its sender has ended, or everybody waits, without making it.
-  merge::SnapshotRef take(const FrameKey& key);
+  // Waits, and gives the frame its weights, as they are or in the codec of its sender. False when
+  // its sender has ended, or everybody waits, without making them.
+  bool give(gossip::Frame& frame);
   // The peer makes no more frames.
   void end(std::uint32_t peer);
   void stop();  // all waits end
@@ -48,9 +49,13 @@ class FrameStore {
   std::condition_variable changed_;
   // A ring's slice travels twice a step under one key: first come, first served, as on a
   // connection.
+  struct Weights {  // one of the two
+    merge::SnapshotRef values;
+    merge::PackedRef packed;
+  };
   struct Slot {
     std::size_t wanted = 0;  // by receivers that have not got it yet
-    std::deque<merge::SnapshotRef> made;
+    std::deque<Weights> made;
   };
   std::map<FrameKey, Slot> expected_;
   std::set<FrameKey> awaited_;  // whose receivers wait

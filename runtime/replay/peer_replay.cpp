@@ -87,6 +87,7 @@ bool PeerReplay::begin(const RecordedSession& session) {
   config = config_;
   apply_computed_config(session.head.config, config);
   if (plan_.merge) config.merge = *plan_.merge;
+  if (plan_.codec) config.codec = *plan_.codec;
   if (plan_.data_seed) config.seed = *plan_.data_seed;
   // What was trained on a CPU is made again there, whatever its pool's other starts had.
   if (plan_.device && config.device != "cpu") config.device = *plan_.device;
@@ -140,8 +141,7 @@ bool PeerReplay::hand_over(const journal::Turn& turn) {
   gossip::Input input = turn.input;
   if (auto* done = std::get_if<input::StepDone>(&input)) done->report = report_;
   if (auto* in = std::get_if<input::FrameIn>(&input); in != nullptr && turn.has_values) {
-    in->frame.values = store_.take(key_of(in->frame));
-    if (!in->frame.values) {
+    if (!store_.give(in->frame)) {
       ++result_.frames_missing;
       if (!plan_.checks) return true;  // something was changed: whoever sent it no longer does
       result_.damage.push_back(name_ + ": " + text_of(key_of(in->frame)) +
@@ -166,7 +166,7 @@ void PeerReplay::carry_out(gossip::Action& action) {
     work_->trainer().apply_gradient(static_cast<float>(apply->scale));
   } else if (auto* out = std::get_if<act::Send>(&action)) {
     tamper_->apply(out->frame, work_->model());
-    if (out->frame.values && plan_.dropped != self_.value) store_.put(out->frame);
+    if (out->frame.carries_weights() && plan_.dropped != self_.value) store_.put(out->frame);
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(line->event);
   } else if (std::holds_alternative<act::Finish>(action)) {

@@ -27,8 +27,9 @@ namespace hearsay::runtime {
 struct ReplayPlan {
   bool checks = true;         // events and digests against the run's
   std::optional<Spec> merge;  // --swap merge=SPEC
+  std::optional<Spec> codec;  // --swap codec=SPEC
   std::optional<std::uint64_t> data_seed;
-  std::optional<std::string> device;  // else the recorded one
+  std::optional<std::string> device;     // else the recorded one
   std::optional<std::uint32_t> dropped;  // a peer whose weights reach nobody
   struct Until {
     std::uint32_t peer = 0;

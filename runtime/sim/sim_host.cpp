@@ -209,7 +209,7 @@ void SimHost::send(Time now, gossip::Frame frame) {
   sender.wire_bytes += frame.wire_bytes();
   outcome_.sent.add(frame);
   const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
-  if (frame.values) {
+  if (frame.carries_weights()) {
     Time& until = moving_until_[std::minmax(frame.from.value, frame.to.value)];
     until = std::max(until, at);
   }

@@ -13,6 +13,7 @@
 #include "runtime/data/describe.hpp"
 #include "runtime/device/device_lane.hpp"
 #include "runtime/device/device_model.hpp"
+#include "runtime/host/build_codec.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/thread_lane.hpp"
 #include "runtime/sim/checks/check.hpp"
@@ -70,6 +71,8 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   data_digest_ = dataset_digest(dataset);
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
   context_ = build_context(config.model, dataset.train, lane_->workers(), chunk);
+  plan_.codec =
+      build_codec(config.codec, layout(), context_->first_weights(config.seed), config.seed);
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);
@@ -260,6 +263,7 @@ Simulation::Sizes Simulation::sizes() const {
   s.smallest_shard = *low;
   s.largest_shard = *high;
   s.test_examples = test_.count();
+  s.most_message_bytes = plan_.codec ? plan_.codec->most_bytes() : sizeof(float) * s.parameters;
   s.steps_per_epoch = (*high + config_.batch - 1) / config_.batch;
   // weights, optimiser state, block mark, one snapshot sent and one received; the shard's bytes
   const std::size_t moments = config_.optimizer.name == "adamw" ? 2 : 1;

@@ -48,7 +48,8 @@ class Simulation {
 
   // For --dry-run.
   struct Sizes {
-    std::size_t parameters, examples, smallest_shard, largest_shard, bytes_a_peer, test_examples;
+    std::size_t parameters, examples, smallest_shard, largest_shard, bytes_a_peer, test_examples,
+        most_message_bytes;
     std::uint64_t steps_per_epoch;  // of the largest shard
   };
   Sizes sizes() const;

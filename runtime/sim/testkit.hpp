@@ -35,8 +35,11 @@ inline RunConfig vector_config(std::uint32_t peers, const std::string& protocol)
 }
 
 struct VectorPool {
-  explicit VectorPool(RunConfig c, std::size_t threads = 1)
+  static constexpr std::size_t kValues = 64;
+  explicit VectorPool(RunConfig c, std::size_t threads = 1,
+                      std::shared_ptr<const gossip::CodecPlan> codec = nullptr)
       : config(std::move(c)), plan(build_pool_plan(config)), lane(threads) {
+    plan.codec = std::move(codec);
     for (std::uint32_t i = 0; i < config.peers; ++i) {
       SimPeer peer;
       new_trainer(peer, kernels::PeerId(i));
@@ -47,7 +50,7 @@ struct VectorPool {
 
   void new_trainer(SimPeer& peer, kernels::PeerId id) {
     peer.model.reset();
-    peer.trainer = std::make_unique<VectorTrainer>(64, config.seed, id.value);
+    peer.trainer = std::make_unique<VectorTrainer>(kValues, config.seed, id.value);
     peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots, 0, true);
   }
 

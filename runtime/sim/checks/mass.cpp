@@ -28,7 +28,7 @@ class Mass final : public SimCheck {
           [&](const gossip::Frame& frame) { total += frame.mass; });
     }
     host.for_each_frame_in_flight([&](const gossip::Frame& frame) {
-      if (frame.values && frame.kind != gossip::FrameKind::model) total += frame.mass;
+      if (frame.carries_weights() && frame.kind != gossip::FrameKind::model) total += frame.mass;
     });
     // Whoever begins again brings a mass of its own.
     const double most = lives;

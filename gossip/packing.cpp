@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/packing.hpp"
+
+#include <utility>
+
+#include "kernels/core/check.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+Heard decode(const merge::Packed& message, const merge::Snapshot& base, const Codec& codec,
+             Turn& turn) {
+  const std::shared_ptr<merge::Snapshot> in = turn.model.blank();
+  Unpacked said = codec.decode(message, base.span(), in->values.span());
+  if (!said.fault.empty()) return {nullptr, std::move(said.fault), std::nullopt};
+  const auto size = static_cast<double>(in->values.size());
+  return {in, {}, size > 0.0 ? static_cast<double>(said.values) / size : 0.0};
+}
+
+}  // namespace
+
+Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer) {
+  if (!peer.codec) return {mine, nullptr, mine, std::nullopt};
+  const merge::Packed* const answered = like != nullptr ? like->packed.get() : nullptr;
+  return {nullptr, peer.codec->encode(mine->span(), answered), mine, std::nullopt};
+}
+
+bool mirrors(const PeerState& peer) { return peer.codec && peer.codec->mirrors(); }
+
+void reflect(Spoken& spoken, const PeerState& peer, Turn& turn) {
+  if (!mirrors(peer)) return;
+  Heard seen = decode(*spoken.packed, *spoken.base, *peer.codec, turn);
+  HS_CHECK(seen.in != nullptr);  // a codec reads what it has written
+  spoken.base = std::move(seen.in);
+  spoken.density = seen.density;
+}
+
+Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& peer, Turn& turn) {
+  if (!frame.carries_weights()) return {nullptr, "no weights in it", std::nullopt};
+  if (!frame.packed) return {frame.values, {}, std::nullopt};
+  if (!peer.codec) return {nullptr, "a message of a codec in a pool without one", std::nullopt};
+  if (base != nullptr) return decode(*frame.packed, *base, *peer.codec, turn);
+  return decode(*frame.packed, *turn.model.snapshot(), *peer.codec, turn);
+}
+
+}  // namespace hearsay::gossip

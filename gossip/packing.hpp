@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Own weights into messages, and messages into whole models: in the pool's codec where it has one,
+// else as they are. Invariant: a message that cannot be read changes nothing but what is known of
+// its sender. Compute lane. Cost: raw nothing; else one pass of the codec a call.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gossip/frame.hpp"
+#include "gossip/peer_state.hpp"
+
+namespace hearsay::gossip {
+
+// The own weights on their way to a partner.
+struct Spoken {
+  merge::SnapshotRef values;  // one of these two, as in a frame
+  merge::PackedRef packed;
+  // What displacements of this exchange count from: the own weights, or what the partner sees of
+  // them (see reflect()).
+  merge::SnapshotRef base;
+  std::optional<double> density;  // share of the weights that are spoken of, where it is known
+};
+
+// `like`: the frame that is answered; null: none.
+Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer);
+
+// Whether both sides of an exchange speak of the same weights. Both then move by the difference of
+// what was said, a (said by the other - said by me), which adds up to nothing over the two: the
+// pool's mean is kept, whatever a message leaves out or rounds.
+bool mirrors(const PeerState& peer);
+// Where they do, `base` becomes what the partner will see.
+void reflect(Spoken& spoken, const PeerState& peer, Turn& turn);
+
+struct Heard {
+  merge::SnapshotRef in;  // null: it cannot be read
+  std::string fault;      // and why
+  std::optional<double> density;
+};
+// Where the frame says nothing, `in` is `base`; null: the own weights.
+Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& peer, Turn& turn);
+
+}  // namespace hearsay::gossip

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that travel in a codec: who moves by how much, what a message that cannot be read leaves
+// behind, and what is kept of it all.
+#include <limits>
+
+#include "gossip/protocols/gossip_peer.hpp"
+#include "gossip/protocols/testkit.hpp"
+#include "gossip/protocols/testkit_codec.hpp"
+#include "tests/catch.hpp"
+
+using namespace hearsay::gossip;
+using namespace hearsay::gossip::testkit;
+using namespace std::chrono_literals;
+namespace merge = hearsay::merge;
+
+namespace {
+
+const input::StepDone kStep{{1, 0.5, 1, 0.1}};
+
+GossipSettings with_codec(std::uint32_t self, ExchangeKind kind, bool mirrors) {
+  GossipSettings s = settings(self, 2, kind);
+  s.blocks = {2.0, BlockMode::shifted, 1, 1000};
+  s.codec = std::make_shared<const HalfPlan>(4, mirrors);
+  return s;
+}
+
+struct Seat {
+  Seat(const GossipSettings& s, std::vector<float> w) : protocol(s), model(std::move(w)) {}
+  Actions on(const Input& input, Time now = 1s) {
+    Actions out;
+    protocol.on(input, now, model, out);
+    return out;
+  }
+  Frame train_until_weights(Actions* all = nullptr) {
+    for (int i = 0; i < 100; ++i) {
+      Actions out = on(kStep);
+      for (Action& action : out) {
+        auto* send = std::get_if<action::Send>(&action);
+        if (send == nullptr || !send->frame.carries_weights()) continue;
+        Frame frame = send->frame;
+        if (all != nullptr) *all = std::move(out);
+        return frame;
+      }
+    }
+    FAIL("nothing was sent");
+    return {};
+  }
+  std::vector<Frame> take_in(const Frame& frame, Actions* all = nullptr) {  // at the next boundary
+    on(input::FrameIn{frame});
+    Actions out = on(kStep);
+    std::vector<Frame> frames;
+    for (const Action& action : out) {
+      if (const auto* send = std::get_if<action::Send>(&action)) frames.push_back(send->frame);
+    }
+    if (all != nullptr) *all = std::move(out);
+    return frames;
+  }
+
+  GossipPeer protocol;
+  TinyModel model;
+};
+
+struct Pair {
+  Pair(ExchangeKind kind, bool mirrors)
+      : a(with_codec(0, kind, mirrors), {1.25f, 2.5f, 3.25f, 4}),
+        b(with_codec(1, kind, mirrors), {5.5f, -2, 7.75f, 8}) {
+    a.on(input::Start{});
+    b.on(input::Start{});
+  }
+  Seat a, b;
+};
+
+Frame packed_frame(FrameKind kind, std::uint64_t seq, std::vector<std::uint8_t> bytes) {
+  Frame frame;
+  frame.kind = kind;
+  frame.from = PeerId(1);
+  frame.to = PeerId(0);
+  frame.seq = seq;
+  frame.packed = std::make_shared<const merge::Packed>(merge::Packed{std::move(bytes)});
+  return frame;
+}
+
+const FieldValue* field_of(const Actions& actions, std::string_view event, std::string_view key) {
+  for (const Action& action : actions) {
+    const auto* record = std::get_if<action::Record>(&action);
+    if (record == nullptr || record->event.name != event) continue;
+    for (const Field& field : record->event.fields) {
+      if (field.key == key) return &field.value;
+    }
+  }
+  return nullptr;
+}
+
+std::string text_of(const Actions& actions, std::string_view event, std::string_view key) {
+  const FieldValue* const value = field_of(actions, event, key);
+  return value != nullptr ? std::get<std::string>(*value) : "";
+}
+
+Archive::Json kept(Seat& seat, Archive::Arrays& arrays) {
+  Archive archive;
+  archive("protocol", seat.protocol);
+  arrays = archive.arrays();
+  return archive.json();
+}
+
+}  // namespace
+
+TEST_CASE("where answers mirror, both sides move by what was said and the sum is kept") {
+  Pair pool(ExchangeKind::pairwise, true);
+  Actions started, served;
+  const Frame request = pool.a.train_until_weights(&started);
+  REQUIRE(request.kind == FrameKind::request);
+  CHECK((request.packed && !request.values));
+  CHECK(request.payload_bytes() == 2 + 2 * sizeof(float));
+  CHECK(text_of(started, "delta.sent", "codec") == "half+mirror");
+  CHECK(std::get<double>(*field_of(started, "delta.sent", "density")) == 0.5);
+  pool.a.model.w[0] += 10;  // trains on meanwhile
+
+  const auto answers = pool.b.take_in(request, &served);
+  REQUIRE_FALSE(answers.empty());
+  REQUIRE(answers[0].kind == FrameKind::reply);
+  CHECK(answers[0].packed->bytes[1] == request.packed->bytes[1]);
+  CHECK(std::get<double>(*field_of(served, "merge.decided", "density")) == 0.5);
+  // a said 1 and 3, b says 6 and 8: each moves by half of the difference.
+  CHECK(pool.b.model.w == std::vector<float>{5.5f - 2.5f, -2, 7.75f - 2.5f, 8});
+  pool.a.take_in(answers[0]);
+  CHECK(pool.a.model.w == std::vector<float>{11.25f + 2.5f, 2.5f, 3.25f + 2.5f, 4});
+}
+
+TEST_CASE("where they do not, each side moves from its own weights") {
+  Pair pool(ExchangeKind::pairwise, false);
+  const auto answers = pool.b.take_in(pool.a.train_until_weights());
+  REQUIRE_FALSE(answers.empty());
+  CHECK(pool.b.model.w ==
+        std::vector<float>{5.5f + 0.5f * (1 - 5.5f), -2, 7.75f + 0.5f * (3 - 7.75f), 8});
+  pool.a.take_in(answers[0]);
+  CHECK(pool.a.model.w ==
+        std::vector<float>{1.25f + 0.5f * (6 - 1.25f), 2.5f, 3.25f + 0.5f * (8 - 3.25f), 4});
+}
+
+TEST_CASE("a push in a codec moves its receiver where it speaks, and nobody else") {
+  Pair pool(ExchangeKind::push, false);
+  const Frame push = pool.a.train_until_weights();
+  REQUIRE(push.kind == FrameKind::push);
+  pool.b.take_in(push);
+  CHECK(pool.b.model.w ==
+        std::vector<float>{5.5f + 0.5f * (1 - 5.5f), -2, 7.75f + 0.5f * (3 - 7.75f), 8});
+  CHECK(pool.a.model.w == std::vector<float>{1.25f, 2.5f, 3.25f, 4});
+  const Frame next = pool.a.train_until_weights();
+  CHECK(next.packed->bytes[1] != push.packed->bytes[1]);  // in turn
+}
+
+TEST_CASE("a message that cannot be read is refused and changes no weight") {
+  for (const bool mirrors : {false, true}) {
+    Pair pool(ExchangeKind::pairwise, mirrors);
+    const std::vector<float> before = pool.a.model.w;
+    bool told = false;
+    for (std::uint64_t seq = 0; seq < 3; ++seq) {
+      Actions out;
+      const auto answers = pool.a.take_in(packed_frame(FrameKind::request, seq, {'X', 0}), &out);
+      REQUIRE_FALSE(answers.empty());
+      CHECK((answers[0].kind == FrameKind::busy && answers[0].answers == seq));
+      CHECK(text_of(out, "merge.decided", "verdict") == "refuse");
+      CHECK(text_of(out, "merge.decided", "reason") == "cannot be read: another codec's message");
+      told = told || text_of(out, "fault.seen", "kind") == "bad weights";
+    }
+    CHECK(told);  // three in a row
+    CHECK(pool.a.protocol.counters().merges_refused == 3);
+    CHECK(pool.a.model.w == before);
+  }
+}
+
+TEST_CASE("a reply that cannot be read ends its exchange") {
+  Pair pool(ExchangeKind::pairwise, true);
+  const Frame request = pool.a.train_until_weights();
+  Frame reply = packed_frame(FrameKind::reply, 0, {'T', 0, 1});
+  reply.answers = request.seq;
+  reply.alpha = 0.5;
+  const std::vector<float> before = pool.a.model.w;
+  pool.a.take_in(reply);
+  CHECK(pool.a.model.w == before);
+  CHECK(pool.a.protocol.counters().merges_refused == 1);
+  CHECK(pool.a.train_until_weights().kind == FrameKind::request);  // the next one
+}
+
+TEST_CASE("frames without weights, or in a codec where there is none, are refused") {
+  for (const auto kind : {ExchangeKind::pairwise, ExchangeKind::push, ExchangeKind::push_sum}) {
+    Seat a(settings(0, 2, kind), {1, 2, 3, 4});
+    a.on(input::Start{});
+    const FrameKind asks = kind == ExchangeKind::pairwise ? FrameKind::request : FrameKind::push;
+    a.take_in(packed_frame(asks, 0, {'T', 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+    CHECK(a.protocol.counters().merges_refused == 1);
+    Frame nothing = packed_frame(asks, 1, {});
+    nothing.packed = nullptr;
+    a.on(input::FrameIn{nothing});
+    CHECK(a.protocol.counters().merges_refused == 2);
+    CHECK(a.model.w == std::vector<float>{1, 2, 3, 4});
+  }
+}
+
+TEST_CASE("weights that were replaced have not been said") {
+  Pair pool(ExchangeKind::pairwise, true);
+  Seat& a = pool.a;
+  const Frame request = a.train_until_weights();
+  Archive::Arrays arrays;
+  CHECK_FALSE(kept(a, arrays)["protocol"]["peer"]["codec"]["published"].is_null());
+  Frame busy = packed_frame(FrameKind::busy, 0, {});
+  busy.packed = nullptr;
+  busy.answers = request.seq;
+  a.on(input::FrameIn{busy});
+  Actions out = a.on(input::StepDone{{1, std::numeric_limits<double>::quiet_NaN(), 1, 0.1}});
+  std::uint64_t asked = 0;
+  for (const auto& send : take<action::Send>(out)) {
+    if (send.frame.kind == FrameKind::fetch) asked = send.frame.seq;
+  }
+  Frame model = packed_frame(FrameKind::model, 9, {});
+  model.packed = nullptr;
+  model.answers = asked;
+  model.values = a.model.copy(std::vector<float>{9, 9, 9, 9});
+  a.on(input::FrameIn{model});
+  CHECK(a.model.w == std::vector<float>{9, 9, 9, 9});
+  CHECK(kept(a, arrays)["protocol"]["peer"]["codec"]["published"].is_null());
+}
+
+TEST_CASE("a peer taken up from its archive goes on with the same messages") {
+  Pair pool(ExchangeKind::push, false);
+  pool.a.train_until_weights();
+  pool.a.on(input::FrameIn{pool.b.train_until_weights()});  // waits in the inbox
+  Archive::Arrays arrays;
+  Archive::Json json = kept(pool.a, arrays);
+  const Archive::Json& waiting = json["protocol"]["inbox"]["frames"][0];
+  REQUIRE(waiting["packed"][0] == 10);
+  CHECK(waiting["values"].is_null());
+
+  Seat again(with_codec(0, ExchangeKind::push, false), pool.a.model.w);
+  Archive archive(json, arrays);
+  archive.of_model(4);
+  archive("protocol", again.protocol);
+  for (int i = 0; i < 4; ++i) {
+    const Frame then = pool.a.train_until_weights(), now = again.train_until_weights();
+    REQUIRE((then.packed && now.packed));
+    CHECK(then.packed->bytes == now.packed->bytes);
+    CHECK(then.seq == now.seq);
+    CHECK(again.model.w == pool.a.model.w);
+    again.model.w[1] = pool.a.model.w[1] += 3;
+  }
+
+  const auto refused = [&](const auto& change) {
+    Archive::Json damaged = json;
+    change(damaged["protocol"]["inbox"]["frames"][0]);
+    Seat fresh(with_codec(0, ExchangeKind::push, false), pool.a.model.w);
+    Archive from(damaged, arrays);
+    CHECK_THROWS_AS(from("protocol", fresh.protocol), ArchiveFault);
+  };
+  refused([](Archive::Json& frame) { frame["packed"][0] = 13; });
+  refused([](Archive::Json& frame) { frame["packed"][0] = 8; });
+  refused([](Archive::Json& frame) { frame["packed"][0] = -1; });
+  refused([](Archive::Json& frame) { frame["packed"][1] = 99; });
+  refused([](Archive::Json& frame) { frame["packed"] = "T"; });
+  refused([](Archive::Json& frame) { frame["packed"] = nullptr; });
+  refused([](Archive::Json& frame) { frame["values"] = frame["packed"][1]; });
+}

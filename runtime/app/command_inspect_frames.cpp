@@ -127,6 +127,7 @@ class FrameFile {
       out.text.append(reinterpret_cast<const char*>(piece.data()), more);
       return;
     }
+    if (header.packed) return;  // only the pool's codec can read it
     for (std::size_t i = 0; i + sizeof(float) <= piece.size(); i += sizeof(float)) {
       float value = 0.0f;
       std::memcpy(&value, piece.data() + i, sizeof value);
@@ -155,6 +156,7 @@ class FrameFile {
         one["end_game"] = h.end_game;
         one["votes"] = h.votes;
         one["pulses"] = h.pulses;
+        one["packed"] = h.packed;
         one["values"] = payload.values;
         one["not_finite"] = payload.not_finite;
         one["norm"] = std::sqrt(payload.squares);
@@ -173,6 +175,7 @@ class FrameFile {
         text += "  " + std::to_string(payload.values) + " values" +
                 (payload.not_finite > 0 ? ", " + std::to_string(payload.not_finite) + " not finite"
                                         : "");
+      if (h.packed) text += "  " + std::to_string(h.payload_bytes) + " bytes in a codec";
     } else if (!payload.text.empty()) {
       text += "  " + payload.text.substr(0, 60);
     }

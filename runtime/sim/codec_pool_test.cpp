@@ -115,15 +115,15 @@ TEST_CASE("a pool that speaks in a codec goes on from its state as if it had nev
   int events = 0;
   whole.run(sink, [&](SimHost& host) {
     host.after_event = [&](Time) {
-      if (++events != 700) return;
+      if (++events < 200 || !weights.empty()) return;
       host.for_each_frame_in_flight(
           [&](const hearsay::gossip::Frame& frame) { in_flight += frame.packed != nullptr; });
+      if (in_flight == 0) return;
       keep(whole, host, kept, weights);
       position = sink.text.str().size();
     };
   });
   REQUIRE(weights.size() == 5);
-  CHECK(in_flight > 0);
 
   VectorPool again(config, 1, half(mirrors, 0x1p-6f));
   TextSink rest;

@@ -156,8 +156,8 @@ class InspectTest(pools.PoolTest):
         self.assertFalse(found["whole"])
         self.assertRegex(found["damaged"][0], r"inputs\.0\.bin: offset \d+: is torn")
 
-    EXAMPLE = bytes.fromhex("6873020304010100010000000200000007000000000000000500000000000000"
-                            "40e2010000000000000000000000e03f08000000000000007705cc2003000000"
+    EXAMPLE = bytes.fromhex("6873030304010100010000000200000007000000000000000500000000000000"
+                            "40e2010000000000000000000000e03f0800000000000000deb3212a03000000"
                             "0200000001000000040000003c0000000000803f000020c0bac865ad")
 
     def test_wire_messages_are_told_one_by_one(self):
@@ -182,7 +182,7 @@ class InspectTest(pools.PoolTest):
         self.simulate()
         rng = random.Random(3)
         files = [self.EXAMPLE * 2, (self.folder / "runs/one/export/model.safetensors").read_bytes()[:4000],
-                 b"hearsay inputs 1\n" + bytes(40),
+                 b"hearsay inputs 2\n" + bytes(40),
                  (self.folder / "runs/one/events.jsonl").read_bytes()[:3000]]
         for trial in range(40):
             data = bytearray(files[trial % len(files)])

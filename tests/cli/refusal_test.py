@@ -11,6 +11,7 @@ WRONG_NAMES = [  # option, text, the wrong word, the nearest right one
     ("protocol", "pairwize", "pairwize", "pairwise"),
     ("merge", "emma:0.5", "emma", "ema"),
     ("merge", "ema:0.5+stalenes", "stalenes", "staleness"),
+    ("codec", "rew", "rew", "raw"),
     ("topology", "rng", "rng", "ring"),
     ("net", "lam", "lam", "lan"),
     ("compute", "fixd", "fixd", "fixed"),
@@ -36,7 +37,7 @@ WRONG_KEYS = [
     ("eval-every", "1,m=20", "m", "n"),
 ]
 NO_KEYS = [("merge", "sample-weighted:x=1"), ("topology", "ring:d=2"), ("schedule", "cosine:w=1"),
-           ("model", "mlp:64,h=3"), ("protocol", "push:x=1")]
+           ("model", "mlp:64,h=3"), ("protocol", "push:x=1"), ("codec", "raw:x=1")]
 WRONG_VALUES = [  # arguments, what the line must hold
     (("--peers", "0"), ("--peers", "at least 1")),
     (("--peers", "-1"), ("--peers", "-1")),

@@ -73,7 +73,29 @@ CatalogSection merge_rules() {
 }
 
 CatalogSection codecs() {
-  return {"codec", "codec", {{"raw", "raw", "all weights as they are", "4N bytes a message"}}, {}};
+  return {
+      "codec",
+      "codec",
+      {{"raw", "raw", "all weights as they are", "4N bytes a message"},
+       {"fp32", "fp32", "the same as a message of the codec, to compare", "4N bytes"},
+       {"bf16", "bf16", "all weights, the way from the start in 16 bits", "2N bytes"},
+       {"int8", "int8:block=64", "all weights, 8 bits and a scale a block", "1.03N bytes"},
+       {"int4", "int4:block=64", "all weights, 4 bits and a scale a block", "0.53N bytes"},
+       {"topk", "topk:1%", "the weights that differ most from what was said of them last",
+        "at 1 %: 0.05N bytes, 0.02N with +int8; 4N bytes of memory; one pass of selection"},
+       {"threshold", "threshold:1%", "those that differ by more than a threshold, which learns",
+        "as topk, a cheaper pass; the share is approximate"},
+       {"randk", "randk:1%", "weights drawn at random; a seed names them", "0.04N bytes at 1 %"},
+       {"blocks", "blocks:6.25%,size=64", "whole blocks in a random order, each once a round",
+        "0.25N bytes at 6.25 %, 0.06N with +int8"}},
+      {{"fp32", "+fp32", "values as they are (sparse ones, the default)", "4 B a value"},
+       {"bf16", "+bf16", "values in 16 bits", "2 B a value"},
+       {"int8", "+int8:block=64", "values in 8 bits", "1.03 B a value"},
+       {"int4", "+int4:block=64", "values in 4 bits", "0.53 B a value"},
+       {"sr", "+sr", "rounds up or down by chance, without bias", "random bits"},
+       {"ef", "+ef", "rounds to nearest; what is lost is said later", "4N bytes of memory"},
+       {"mirror", "+mirror", "answers speak of the same weights, so the pool's mean is kept",
+        "no positions in answers"}}};
 }
 
 CatalogSection networks() {

@@ -79,7 +79,7 @@ merge::PackedRef SparseCodec::encode(std::span<const float> weights, const merge
 }
 
 // A message that a codec of positions is to answer is named; one with a seed is repeated.
-bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers& at) const {
+bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers& at) {
   std::string fault;
   PackedReader reader(like.bytes);
   if (!is_mirrored_ || read_head(reader, ground_->tag, fault) != support_->form() ||
@@ -89,6 +89,7 @@ bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers&
   if (support_->form() == PackedForm::entries) {
     put_head(bytes, PackedForm::same, ground_->tag);
     put_number(bytes, name_of(reader.taken()));
+    answered_.assign(reader.taken().begin(), reader.taken().end());
   } else {
     bytes.assign(reader.taken().begin(), reader.taken().end());
   }
@@ -155,13 +156,15 @@ std::string SparseCodec::read_where(PackedReader& reader, Numbers& at) const {
 std::string SparseCodec::read_same(PackedReader& reader, Numbers& at) const {
   const auto name = reader.get<std::uint32_t>();
   if (!name) return "message is cut off before the message that it answers";
-  for (const PackedBytes& each : remembered_) {
-    if (name_of(each) != *name) continue;
-    PackedReader where(each);
+  const auto read = [&](const PackedBytes& named) {
+    PackedReader where(named);
     std::string fault;
-    if (!read_head(where, ground_->tag, fault)) return fault;
-    return support_->read(where, at);
+    return read_head(where, ground_->tag, fault) ? support_->read(where, at) : fault;
+  };
+  for (const PackedBytes& each : remembered_) {
+    if (name_of(each) == *name) return read(each);
   }
+  if (!answered_.empty() && name_of(answered_) == *name) return read(answered_);
   return "message answers none of the last " + std::to_string(kRemembered) + " that this peer sent";
 }
 
@@ -192,6 +195,7 @@ Unpacked SparseCodec::decode(const merge::Packed& message, std::span<const float
 void SparseCodec::forget() {
   std::copy(ground_->start.begin(), ground_->start.end(), published_.data());
   remembered_.clear();
+  answered_.clear();
   support_->forget();
 }
 

@@ -37,7 +37,7 @@ class SparseCodec final : public Codec {
  private:
   using Numbers = std::vector<std::uint32_t>;
 
-  bool mirror(const merge::Packed& like, PackedBytes& bytes, Numbers& at) const;
+  bool mirror(const merge::Packed& like, PackedBytes& bytes, Numbers& at);
   void choose(std::span<const float> weights, PackedBytes& bytes, Numbers& at);
   void say(std::span<const float> weights, std::span<const std::uint32_t> offsets,
            std::uint64_t first, PackedBytes& bytes);
@@ -52,6 +52,7 @@ class SparseCodec final : public Codec {
   std::uint64_t said_ = 0;              // messages
   kernels::Buffer<float> published_;    // [weights]
   std::deque<PackedBytes> remembered_;  // newest last: messages up to their values
+  PackedBytes answered_;  // the partner's, likewise: for whoever made an answer and reads it back
 };
 
 }  // namespace hearsay::gossip

@@ -190,6 +190,7 @@ TEST_CASE("A mirrored answer speaks of the weights of the question, without nami
     const auto answer = you->encode(yours, question.get());
     const auto asked = said_by(*you, *question, n);
     CHECK(said_by(*me, *answer, n) == asked);
+    CHECK(said_by(*you, *answer, n) == asked);  // who has made it can read it
     for (const std::size_t i : asked) CHECK(std::fabs(published(*you)[i] - yours[i]) < 0.01f);
     const std::size_t values = value_bytes({.kind = ValueKind::int8}, asked.size());
     CHECK(answer->bytes.size() <= kPackedHead + 12 + values);

@@ -61,7 +61,7 @@ def flags():
     parser.add_argument("--only", default="", help="words; configurations whose names contain one of them")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, one thread each")
-    parser.add_argument("--extra", default="", help="more configurations: CODEC;RATE;MERGE;PROTOCOL,...")
+    parser.add_argument("--extra", default="", help="more configurations: CODEC;RATE;MERGE;PROTOCOL, blanks between")
     parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     return parser.parse_args()
@@ -144,9 +144,9 @@ def plot(path, tables):
 
 def main():
     options = flags()
-    configs = DENSE + SPARSE + [tuple(text.split(";")) for text in options.extra.split(",") if text]
     words = [word for word in options.only.split(",") if word]
-    configs = [c for c in configs if not words or any(word in name_of(c) for word in words)]
+    configs = [c for c in DENSE + SPARSE if not words or any(word in name_of(c) for word in words)]
+    configs += [tuple(text.split(";")) for text in options.extra.split()]
     seeds = [int(seed) for seed in options.seeds.split(",")]
     tables = {}
     options.out.mkdir(parents=True, exist_ok=True)

@@ -47,6 +47,7 @@ TrainerPtr make_trainer(int device, std::size_t slots) {
   HsCudaLayer layer{};
   layer.in = kIn;
   layer.out = kOut;
+  layer.height = layer.width = layer.kernel = 1;
   const Values scale(kIn, 1.0f), shift(kIn, 0.0f);
   HsCudaTrainPlan plan{};
   plan.layers = &layer;

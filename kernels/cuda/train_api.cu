@@ -11,6 +11,10 @@ int hs_cuda_train_create(int device, const HsCudaTrainPlan* plan, HsCudaTrainer*
   return guarded([&] {
     if (plan->layer_count < 1 || plan->slots < 1 || plan->max_batch < 1 || plan->chunk < 1)
       throw hearsay::cuda::CudaFault("a plan for training on the GPU is incomplete");
+    for (size_t l = 0; l < plan->layer_count; ++l) {
+      if (plan->layers[l].in < 1 || plan->layers[l].out < 1 || plan->layers[l].kernel < 1)
+        throw hearsay::cuda::CudaFault("a layer for training on the GPU has no size");
+    }
     *trainer = new HsCudaTrainer(device, *plan);
   });
 }

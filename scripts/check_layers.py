@@ -19,7 +19,8 @@ ALLOWED = {
     "clustering": {"kernels", "clustering"},
     "gossip": {"kernels", "merge", "clustering", "gossip"},
     "runtime": {"kernels", "merge", "clustering", "gossip", "runtime"},
-    "experiments": {"kernels", "runtime", "experiments"},  # programs to compare with; nothing links them
+    # Programs to compare with; nothing links them.
+    "experiments": {"kernels", "clustering", "runtime", "experiments"},
 }
 CORE = ("kernels", "merge", "clustering", "gossip")
 DETERMINISTIC = ("merge", "clustering", "gossip")

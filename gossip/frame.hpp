@@ -10,6 +10,7 @@
 #include "gossip/archive.hpp"
 #include "gossip/limits.hpp"
 #include "gossip/pulse.hpp"
+#include "gossip/sketch.hpp"
 #include "kernels/core/strong_id.hpp"
 #include "merge/packed.hpp"
 #include "merge/snapshot.hpp"
@@ -54,7 +55,8 @@ struct Frame {
   bool converged = false;  // finished: because the pool voted so; chunk: stop after this step
   bool end_game = false;   // belongs to the merges after training
   std::vector<Vote> votes;
-  std::vector<Pulse> pulses;  // the sender's own first
+  std::vector<Pulse> pulses;     // the sender's own first
+  std::vector<Sketch> sketches;  // beside weights, all of one size; see communities/
   // Control frames have neither of these, others one.
   merge::SnapshotRef values;  // weights or slice
   merge::PackedRef packed;    // weights in the pool's codec
@@ -62,14 +64,17 @@ struct Frame {
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
   static constexpr std::uint64_t kPulseBytes = 12;
+  static constexpr std::uint64_t kSketchHeadBytes = 12;                            // and 2 a value
   bool carries_weights() const { return values != nullptr || packed != nullptr; }  // or a slice
   std::uint64_t payload_bytes() const {
     if (packed) return packed->bytes.size();
     return values ? values->size() * sizeof(float) : 0;
   }
   std::uint64_t wire_bytes() const {
-    return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() + kPulseBytes * pulses.size();
+    return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() +
+           kPulseBytes * pulses.size() + sketches.size() * (kSketchHeadBytes + 2 * sketch_values());
   }
+  std::uint64_t sketch_values() const { return sketches.empty() ? 0 : sketches.front().size(); }
 
   void state(Archive& a) {
     a("kind", kind)("from", from)("to", to)("seq", seq)("answers", answers)("samples", samples);
@@ -77,6 +82,10 @@ struct Frame {
     a("converged", converged)("end_game", end_game)("votes", votes)("pulses", pulses);
     a("values", values);
     if (packed || a.has("packed")) a("packed", packed);
+    if (!sketches.empty() || a.has("sketches")) a("sketches", sketches);
+    for (const Sketch& sketch : sketches) {
+      if (!sketch.values || sketch.size() != sketch_values()) a.fail("sketches", "differ in size");
+    }
     if (values && packed) a.fail("packed", "comes beside values");
     if (kind > FrameKind::model) a.fail("kind", "does not exist");
     const bool is_share = alpha >= 0.0 && alpha <= 1.0;

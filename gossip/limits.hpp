@@ -41,6 +41,8 @@ inline constexpr double kMostMass = 1e9;
 // Signs of life: every peer beats this often, and a frame carries that many pulses.
 inline constexpr auto kBeat = 1s;
 inline constexpr std::size_t kPulses = 16;
+// Sketches of a frame with weights.
+inline constexpr std::size_t kSketches = 2;
 // Between questions to a peer that cannot be reached.
 inline constexpr auto kRetryFirst = 1s;
 inline constexpr auto kRetryMost = 10s;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/ops/merge_ops.hpp"
+#include "kernels/ops/sketch_ops.hpp"
 #include "merge/crowd.hpp"
 #include "merge/snapshot.hpp"
 
@@ -54,6 +55,8 @@ class LocalModel {
   // ||.
   virtual void begin_block() = 0;
   virtual double block_displacement() = 0;
+  // A sketch of that displacement; empty where no block has begun.
+  virtual std::vector<float> block_sketch(const kernels::SketchPlan& plan) = 0;
 
   // Of the weights, for the log; empty where nobody keeps them (costs one pass).
   virtual std::string digest() { return {}; }

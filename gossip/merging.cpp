@@ -246,6 +246,7 @@ Frame weights_frame(FrameKind kind, PeerId to, const Spoken& spoken, PeerState& 
   if (peer.settings.until_converged)
     frame.votes = peer.votes.youngest(limits::vote_entries(peer.settings.peers));
   frame.pulses = peer.table.pulses(limits::kPulses);
+  if (peer.steering) frame.sketches = peer.steering->for_partner(to);
   frame.values = spoken.values;
   frame.packed = spoken.packed;
   return frame;

@@ -37,7 +37,7 @@ Event sent_event(const Frame& frame, const PeerState& peer,
 Event received_event(const Frame& frame);
 // `peer` cannot reach `who` any more.
 Event lost_event(PeerId who, const char* reason, const PeerState& peer);
-// The sequence number, clock and votes that every outgoing frame with weights carries.
+// The sequence number, clock, votes and sketches that every outgoing frame with weights carries.
 Frame weights_frame(FrameKind kind, PeerId to, const Spoken& spoken, PeerState& peer);
 
 // A frame without weights; `answers` is the sequence number it refers to, 0 if none.

@@ -10,6 +10,7 @@
 
 #include "gossip/blocks.hpp"
 #include "gossip/codec/codec.hpp"
+#include "gossip/communities/steering.hpp"
 #include "gossip/convergence.hpp"
 #include "gossip/crowd.hpp"
 #include "gossip/displacements.hpp"
@@ -41,6 +42,7 @@ struct GossipSettings {
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
   std::shared_ptr<const CodecPlan> codec;  // of pairwise and push; null: weights as they are
+  std::shared_ptr<const CommunityPlan> communities;  // null: all neighbours are alike
 };
 
 // One call into the protocol: the instant, the model, and where actions go.
@@ -72,6 +74,8 @@ struct PeerState {
         next_seq(first_seq(s.incarnation)),
         backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)),
         codec(s.codec ? s.codec->make(s.self) : nullptr) {
+    if (s.communities)
+      steering = std::make_unique<Steering>(s.communities, s.self, s.peers, s.incarnation);
     if (s.policy && s.policy->guards().crowd)
       partners = possible_partners(*s.topology, s.self, s.peers);
   }
@@ -91,6 +95,7 @@ struct PeerState {
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
   kernels::Rng backoff;                          // jitter
   std::unique_ptr<Codec> codec;                  // null: weights as they are
+  std::unique_ptr<Steering> steering;            // null: partners are chosen evenly
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
   Strikes strikes;
   Displacements displacements;
@@ -105,6 +110,7 @@ struct PeerState {
     a("acquaintances", acquaintances)("until_converged", settings.until_converged);
     a("strikes", strikes)("displacements", displacements)("crowd", crowd)("poisoned", poisoned);
     if (codec) a("codec", *codec);
+    if (steering) a("steering", *steering);
   }
 
   // Merges that were due so far: what a cool-down is counted in.

@@ -120,6 +120,8 @@ class Protocol {
   virtual void for_each_waiting(const std::function<void(const Frame&)>&) const {}
   // Other peers that this one believes it can reach; none where peers train alone.
   virtual std::uint32_t partners_alive() const { return 0; }
+  // [peer] its community, as this peer sees it; empty where there are none.
+  virtual std::vector<std::uint32_t> communities() const { return {}; }
   // Everything that decides what it will do next, to go on from there. In a simulation the history
   // continues exactly; a live peer is told Start once more and gives up what was on its way.
   virtual void state(Archive& archive) = 0;

@@ -133,6 +133,8 @@ void GossipPeer::note_step_time(Turn& turn) {
 void GossipPeer::end_block(Turn& turn) {
   const double displacement = turn.model.block_displacement();
   peer_.poisoned = peer_.poisoned || !std::isfinite(displacement);
+  if (peer_.steering && peer_.steering->finds())
+    peer_.steering->add_block(turn.model.block_sketch(peer_.steering->sketch_plan()));
   peer_.last_update_norm = block_.lr_sum > 0.0 ? displacement / block_.lr_sum : 0.0;
   const double samples = static_cast<double>(std::max<std::uint64_t>(1, block_.samples));
   Event finished("block.finished");
@@ -158,13 +160,16 @@ void GossipPeer::start_due_merges(Turn& turn) {
 }
 
 void GossipPeer::start_merge(Turn& turn) {
+  if (peer_.steering) {
+    for (Event& event : peer_.steering->look(peer_.merge_clock())) turn.record(std::move(event));
+  }
   const auto choice = choose_partner(turn.now);
   if (!choice) {
     ++peer_.counters.merges_skipped;  // nobody to merge with: training goes on
     return;
   }
   Event chosen("partner.chosen");
-  chosen.add("to", peer_name(choice->partner)).add("p", 1.0 / choice->pool);
+  chosen.add("to", peer_name(choice->partner)).add("p", choice->probability);
   turn.record(
       std::move(chosen.add("pool", std::int64_t{choice->pool}).add("rng", integer(choice->rng))));
   burst_.push_back(choice->partner);
@@ -181,11 +186,14 @@ std::optional<Choice> GossipPeer::choose_partner(Time now) {
   };
   const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
                                       [&](PeerId p) { return peer_.table.may_merge(p, now); });
+  std::vector<double> weights;
+  if (peer_.steering) weights = peer_.steering->weights(peer_.progress());
   // Skipped merges count too: a topology that rotates must move on from a neighbour that is gone.
   return selector_.choose(peer_.counters.merges_started + peer_.counters.merges_skipped, excluded,
                           peer_.table.out_of_reach() + peer_.table.avoided() +
                               static_cast<std::size_t>(in_reach) +
-                              peer_.strikes.ignored(peer_.merge_clock()));
+                              peer_.strikes.ignored(peer_.merge_clock()),
+                          weights);
 }
 
 bool GossipPeer::answered() const {
@@ -212,6 +220,8 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
   const Frame& frame = in.frame;
   if (!take_pulses(frame, turn)) return;
   peer_.votes.learn(frame.votes);
+  if (peer_.steering && !peer_.ignores(frame.from))
+    peer_.steering->learn(frame.sketches, frame.from, peer_.merge_clock());
   if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0)
     enter_end_game(turn);
   switch (frame.kind) {

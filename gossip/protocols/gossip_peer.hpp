@@ -37,6 +37,9 @@ class GossipPeer final : public Protocol {
   std::uint32_t partners_alive() const override {
     return peer_.settings.peers - 1 - static_cast<std::uint32_t>(peer_.table.out_of_reach());
   }
+  std::vector<std::uint32_t> communities() const override {
+    return peer_.steering ? peer_.steering->labels() : std::vector<std::uint32_t>{};
+  }
 
  private:
   static constexpr std::uint64_t kLingerTimer = ~std::uint64_t{0};  // no exchange gets this number

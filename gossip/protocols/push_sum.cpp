@@ -93,6 +93,7 @@ class PushSum final : public PendingExchange {
     back.wants_ack = false;
     back.seq = peer.next_seq++;
     back.pulses = peer.table.pulses(limits::kPulses);
+    back.sketches.clear();
     turn.record(sent_event(back, peer));
     turn.send(std::move(back));
   }

@@ -43,6 +43,11 @@ class TinyModel final : public LocalModel {
   }
   void begin_block() override {}
   double block_displacement() override { return 1.0; }
+  std::vector<float> block_sketch(const kernels::SketchPlan& plan) override {
+    std::vector<float> sketch(kernels::sketch_values(plan));
+    for (std::size_t i = 0; i < moved.size(); ++i) sketch[i] = moved[i];
+    return sketch;
+  }
   std::span<float> gradient() override { return g; }
   merge::SnapshotRef copy(std::span<const float> values) override {
     auto snapshot = std::make_shared<merge::Snapshot>();
@@ -57,6 +62,7 @@ class TinyModel final : public LocalModel {
   }
 
   std::vector<float> w, g;
+  std::vector<float> moved;  // what a block has done, as its sketch says it
   double probe_loss = 1.0;
   std::vector<double> own_losses, tried_losses;
   std::uint64_t steps_behind = 0;  // as adopted

@@ -9,6 +9,7 @@
 #include "gossip/event.hpp"
 #include "gossip/limits.hpp"
 #include "gossip/wire/crc32c.hpp"
+#include "kernels/core/check.hpp"
 
 namespace hearsay::gossip::wire {
 namespace {
@@ -18,6 +19,17 @@ static_assert(std::endian::native == std::endian::little, "the wire is little-en
 constexpr std::array kMagic{std::byte{'h'}, std::byte{'s'}};
 constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4, kPacked = 8;
 constexpr std::uint8_t kKnownFlags = kWantsAck | kConverged | kEndGame | kPacked;
+// Beside the flags: how many sketches. Beside the number of pulses: how many values each has, as
+// the power of two less 9; 0 without sketches.
+constexpr std::uint8_t kSketchShift = 4, kSketchBits = 0b11 << kSketchShift;
+constexpr std::uint8_t kPulseBits = 0b11111, kSizeShift = 5, kLeastPower = 9;
+
+std::uint8_t size_code(std::uint32_t sketch_values) {
+  if (sketch_values == 0) return 0;
+  HS_CHECK(std::has_single_bit(sketch_values) && sketch_values >= 2u << kLeastPower &&
+           sketch_values <= 128u << kLeastPower);
+  return static_cast<std::uint8_t>(std::countr_zero(sketch_values) - kLeastPower);
+}
 
 // Offsets of the fields; format.md shows the same table.
 enum Offset : std::size_t {
@@ -80,6 +92,17 @@ std::string payload_fault(const Header& h, const Expectation& expected) {
   return h.payload_bytes == whole ? "" : wrong(std::to_string(whole));
 }
 
+std::string sketch_fault(const Header& h, const Expectation& expected) {
+  if (h.sketches == 0) return {};
+  if (expected.sketch_values == 0) return "sketches in a pool that shares none";
+  if (h.sketches > limits::kSketches) return std::to_string(h.sketches) + " sketches in one frame";
+  if (h.sketch_values != expected.sketch_values) {
+    return "sketches of " + std::to_string(h.sketch_values) + " values where " +
+           std::to_string(expected.sketch_values) + " belong";
+  }
+  return carries_model(static_cast<FrameKind>(h.kind)) ? "" : "sketches without weights";
+}
+
 }  // namespace
 
 HeaderBytes encode_header(const Header& h) {
@@ -89,8 +112,10 @@ HeaderBytes encode_header(const Header& h) {
   put(bytes, at_kind, h.kind);
   put(bytes, at_flags,
       static_cast<std::uint8_t>((h.wants_ack ? kWantsAck : 0) | (h.converged ? kConverged : 0) |
-                                (h.end_game ? kEndGame : 0) | (h.packed ? kPacked : 0)));
-  put(bytes, at_pulses, h.pulses);
+                                (h.end_game ? kEndGame : 0) | (h.packed ? kPacked : 0) |
+                                h.sketches << kSketchShift));
+  put(bytes, at_pulses,
+      static_cast<std::uint8_t>(h.pulses | size_code(h.sketch_values) << kSizeShift));
   put(bytes, at_votes, h.votes);
   put(bytes, at_from, h.from.value);
   put(bytes, at_to, h.to.value);
@@ -116,13 +141,17 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
   if (get<std::uint32_t>(bytes, at_checksum) != crc32c(bytes.first(at_checksum)))
     return WireFault{"header checksum is wrong"};
   const auto flags = get<std::uint8_t>(bytes, at_flags);
-  if ((flags & ~kKnownFlags) != 0) return WireFault{"unknown header flags"};
+  const auto pulses = get<std::uint8_t>(bytes, at_pulses);
+  if ((flags & ~(kKnownFlags | kSketchBits)) != 0) return WireFault{"unknown header flags"};
   h.kind = get<std::uint8_t>(bytes, at_kind);
   h.wants_ack = (flags & kWantsAck) != 0;
   h.converged = (flags & kConverged) != 0;
   h.end_game = (flags & kEndGame) != 0;
   h.packed = (flags & kPacked) != 0;
-  h.pulses = get<std::uint8_t>(bytes, at_pulses);
+  h.pulses = pulses & kPulseBits;
+  h.sketches = (flags & kSketchBits) >> kSketchShift;
+  if (const int code = pulses >> kSizeShift; code > 0) h.sketch_values = 1u << (code + kLeastPower);
+  if ((h.sketches == 0) != (h.sketch_values == 0)) return WireFault{"sketches without a size"};
   h.votes = get<std::uint16_t>(bytes, at_votes);
   h.from = PeerId(get<std::uint32_t>(bytes, at_from));
   h.to = PeerId(get<std::uint32_t>(bytes, at_to));
@@ -143,6 +172,7 @@ std::string find_fault(const Header& h, const Expectation& expected) {
   if (h.votes > limits::vote_entries(expected.peers))
     return std::to_string(h.votes) + " votes in one frame";
   if (h.pulses > limits::kPulses) return std::to_string(h.pulses) + " pulses in one frame";
+  if (std::string fault = sketch_fault(h, expected); !fault.empty()) return fault;
   if (std::string fault = payload_fault(h, expected); !fault.empty()) return fault;
   const auto kind = static_cast<FrameKind>(h.kind);
   const bool chunk = kind == FrameKind::chunk;
@@ -164,6 +194,8 @@ Header header_of(const Frame& frame) {
   h.packed = frame.packed != nullptr;
   h.votes = static_cast<std::uint16_t>(frame.votes.size());
   h.pulses = static_cast<std::uint8_t>(frame.pulses.size());
+  h.sketches = static_cast<std::uint8_t>(frame.sketches.size());
+  h.sketch_values = static_cast<std::uint32_t>(frame.sketch_values());
   h.from = frame.from;
   h.to = frame.to;
   h.seq = frame.seq;
@@ -196,7 +228,7 @@ Frame frame_of(const Header& h) {
 std::vector<std::byte> encode_prefix(const Frame& frame) {
   std::vector<std::byte> bytes(frame.wire_bytes() - frame.payload_bytes() - Frame::kHeaderBytes);
   std::byte* out = bytes.data();
-  const auto add = [&](std::uint32_t value) {
+  const auto add = [&](auto value) {
     std::memcpy(out, &value, sizeof value);
     out += sizeof value;
   };
@@ -208,6 +240,13 @@ std::vector<std::byte> encode_prefix(const Frame& frame) {
     add(pulse.peer.value);
     add(pulse.incarnation);
     add(pulse.beat);
+  }
+  for (const Sketch& sketch : frame.sketches) {
+    add(sketch.peer.value);
+    add(sketch.version);
+    const std::vector<std::uint8_t>& values = sketch.values->bytes;
+    std::memcpy(out, values.data(), values.size());
+    out += values.size();
   }
   return bytes;
 }
@@ -232,6 +271,21 @@ bool decode_prefix(const Header& header, std::span<const std::byte> bytes, std::
     pulse.beat = next();
     if (pulse.peer.value >= peers) return false;
   }
+  std::vector<Sketch> sketches(header.sketches);
+  for (Sketch& sketch : sketches) {
+    sketch.peer = PeerId(next());
+    sketch.version = get<std::uint64_t>(bytes, at);
+    at += sizeof sketch.version;
+    const auto values = bytes.subspan(at, 2 * header.sketch_values);
+    at += values.size();
+    auto packed = std::make_shared<merge::Packed>();
+    packed->bytes.resize(values.size());
+    std::memcpy(packed->bytes.data(), values.data(), values.size());
+    if (sketch.peer.value >= peers || sketch.version == 0 || !all_finite(packed->bytes))
+      return false;
+    sketch.values = std::move(packed);
+  }
+  out.sketches = std::move(sketches);
   out.votes = std::move(votes);
   out.pulses = std::move(pulses);
   return true;

@@ -17,9 +17,9 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
-inline constexpr std::size_t kTrailerBytes = 4;  // checksum of votes, pulses and payload
+inline constexpr std::size_t kTrailerBytes = 4;  // checksum of prefix and payload
 static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
 
 // What a message is. Below 32: a FrameKind. Above: between transports only, body is text (JSON).
@@ -40,6 +40,8 @@ struct Header {
   bool packed = false;  // the payload is a message of the pool's codec
   std::uint16_t votes = 0;
   std::uint8_t pulses = 0;
+  std::uint8_t sketches = 0;
+  std::uint32_t sketch_values = 0;  // of each; 0 without sketches, else 2^10 .. 2^16
   PeerId from, to;
   std::uint64_t seq = 0;
   std::uint64_t answers = 0;  // chunk: the slice
@@ -48,8 +50,9 @@ struct Header {
   std::uint64_t payload_bytes = 0;
 
   bool is_frame() const { return kind < static_cast<std::uint8_t>(Kind::hello); }
-  std::uint64_t prefix_bytes() const {  // votes, then pulses
-    return Frame::kVoteBytes * votes + Frame::kPulseBytes * pulses;
+  std::uint64_t prefix_bytes() const {  // votes, then pulses, then sketches
+    return Frame::kVoteBytes * votes + Frame::kPulseBytes * pulses +
+           sketches * (Frame::kSketchHeadBytes + std::uint64_t{2} * sketch_values);
   }
 };
 
@@ -67,20 +70,22 @@ struct Expectation {
   std::uint32_t peers = 0;
   std::uint64_t model_values = 0;
   std::uint64_t most_packed_bytes = 0;  // of a message of the pool's codec; 0: the pool has none
+  std::uint32_t sketch_values = 0;      // of a sketch; 0: the pool shares none
 };
 // Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
 // model's size (chunk: a slice's size at most; in a pool with a codec a push, request or reply is a
-// message of it, within its bound), no more votes than there are bounds for.
+// message of it, within its bound), no more votes, pulses and sketches than there are bounds for,
+// and sketches only of the pool's size and beside weights.
 std::string find_fault(const Header& header, const Expectation& expected);
 
 Header header_of(const Frame& frame);
-// The frame without its weights and votes.
+// The frame without its weights and prefix.
 Frame frame_of(const Header& header);
 
-// Votes and pulses, as they stand between header and payload.
+// Votes, pulses and sketches, as they stand between header and payload.
 std::vector<std::byte> encode_prefix(const Frame& frame);
-// `bytes` holds header.prefix_bytes(). False when one names a peer that does not exist; `out` is
-// then unchanged.
+// `bytes` holds header.prefix_bytes(). False when one names a peer that does not exist, or a sketch
+// has no version or a value that is no number; `out` is then unchanged.
 bool decode_prefix(const Header& header, std::span<const std::byte> bytes, std::uint32_t peers,
                    Frame& out);
 

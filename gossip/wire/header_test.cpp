@@ -30,6 +30,16 @@ Header request() {
   return h;
 }
 
+// Of peer `peer`; all values 1.5.
+Sketch sketch_of(std::uint32_t peer, std::uint32_t values, std::uint64_t version = 1) {
+  auto packed = std::make_shared<merge::Packed>();
+  for (std::uint32_t i = 0; i < values; ++i) {
+    packed->bytes.push_back(0xc0);
+    packed->bytes.push_back(0x3f);
+  }
+  return {PeerId(peer), version, packed};
+}
+
 std::span<const std::byte, kHeaderBytes> view(const HeaderBytes& bytes) { return bytes; }
 
 }  // namespace
@@ -60,6 +70,9 @@ TEST_CASE("every frame survives encoding") {
     if (rng.below(2) == 1)
       frame.packed =
           std::make_shared<merge::Packed>(merge::Packed{std::vector<std::uint8_t>(rng.below(99))});
+    const std::uint32_t sketches = rng.below(3);
+    frame.sketches.assign(sketches, sketch_of(1, 1024u << rng.below(7)));
+    frame.pulses.resize(rng.below(17));
     if (frame.kind == FrameKind::chunk) frame.slice = rng.below(1000);
     if (frame.kind != FrameKind::chunk) frame.answers = wide();
     (frame.kind == FrameKind::reply ? frame.alpha : frame.mass) = rng.uniform();
@@ -76,6 +89,9 @@ TEST_CASE("every frame survives encoding") {
     REQUIRE(back.end_game == frame.end_game);
     REQUIRE(header->packed == (frame.packed != nullptr));
     REQUIRE(header->payload_bytes == frame.payload_bytes());
+    REQUIRE((header->pulses == frame.pulses.size() && header->sketches == sketches));
+    REQUIRE(header->prefix_bytes() ==
+            frame.wire_bytes() - frame.payload_bytes() - Frame::kHeaderBytes);
   }
 }
 
@@ -211,10 +227,10 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 03 03 04 01 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 04 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 de b3 21 2a "
+      "08 00 00 00 00 00 00 00 81 b2 a1 1e "
       "03 00 00 00 02 00 00 00 "
       "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "
@@ -260,6 +276,62 @@ TEST_CASE("votes and pulses name peers that exist") {
   CHECK((untouched.votes.empty() && untouched.pulses.empty()));
   frame.votes.clear();
   CHECK_FALSE(decode_prefix(header_of(frame), encode_prefix(frame), 3, untouched));
+}
+
+TEST_CASE("sketches come beside weights, in the pool's size, two at most") {
+  const auto fault = [](std::uint8_t sketches, std::uint32_t values, std::uint32_t expected,
+                        FrameKind kind = FrameKind::request) {
+    Header h = request();
+    h.kind = static_cast<std::uint8_t>(kind);
+    if (kind == FrameKind::ping) h.payload_bytes = 0;
+    h.sketches = sketches;
+    h.sketch_values = values;
+    Expectation pool = kExpected;
+    pool.sketch_values = expected;
+    return find_fault(h, pool);
+  };
+  CHECK(fault(2, 1024, 1024).empty());
+  CHECK(fault(0, 0, 1024).empty());
+  CHECK(fault(1, 1024, 0) == "sketches in a pool that shares none");
+  CHECK(fault(3, 1024, 1024) == "3 sketches in one frame");
+  CHECK(fault(1, 65'536, 1024) == "sketches of 65536 values where 1024 belong");
+  CHECK(fault(1, 1024, 1024, FrameKind::ping) == "sketches without weights");
+  Header h = request();
+  h.sketches = 1;  // and no size
+  CHECK(std::holds_alternative<WireFault>(decode_header(view(encode_header(h)))));
+  h.sketches = 0;
+  h.sketch_values = 1024;
+  CHECK(std::holds_alternative<WireFault>(decode_header(view(encode_header(h)))));
+}
+
+TEST_CASE("sketches survive encoding; of nobody, of no version or without numbers they are none") {
+  Frame frame;
+  frame.votes = {{PeerId(1), 9}};
+  frame.pulses = {{PeerId(2), 1, 7}};
+  frame.sketches = {sketch_of(3, 1024, 1ull << 40), sketch_of(0, 1024, 2)};
+  const std::vector<std::byte> bytes = encode_prefix(frame);
+  REQUIRE(bytes.size() == 8 + 12 + 2 * (12 + 2048));
+  const Header header = header_of(frame);
+  Frame back;
+  REQUIRE(decode_prefix(header, bytes, 4, back));
+  REQUIRE(back.sketches.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(back.sketches[i].peer == frame.sketches[i].peer);
+    CHECK(back.sketches[i].version == frame.sketches[i].version);
+    CHECK(back.sketches[i].values->bytes == frame.sketches[i].values->bytes);
+  }
+  CHECK(back.sketches[0].value(1023) == 1.5f);
+  Frame untouched;
+  CHECK_FALSE(decode_prefix(header, bytes, 3, untouched));
+  CHECK(untouched.votes.empty());
+  frame.sketches[1].version = 0;
+  CHECK_FALSE(decode_prefix(header_of(frame), encode_prefix(frame), 4, untouched));
+  frame.sketches[1].version = 2;
+  std::vector<std::byte> infinite = encode_prefix(frame);
+  infinite[infinite.size() - 2] = std::byte{0x80};
+  infinite[infinite.size() - 1] = std::byte{0xff};
+  CHECK_FALSE(decode_prefix(header, infinite, 4, untouched));
+  CHECK(untouched.sketches.empty());
 }
 
 }  // namespace hearsay::gossip::wire

@@ -98,6 +98,28 @@ CatalogSection codecs() {
         "no positions in answers"}}};
 }
 
+CatalogSection shares() {
+  return {"share",
+          "share",
+          {{"off", "off", "weights alone", "0 bytes"},
+           {"sketch", "sketch:1024 | sketch:1024,memory=0.5",
+            "in which direction the last blocks of a peer went, for --cluster agglo",
+            "2 (2M + 12) bytes a message at most, M values; 12 B/value a block"}},
+          {}};
+}
+
+CatalogSection clusterings() {
+  return {"cluster",
+          "clustering",
+          {{"off", "off", "all neighbours are alike", "nothing"},
+           {"agglo", "agglo:average,every=2,e=0.05,schedule=never,cut=silhouette",
+            "finds from sketches who is alike; a share e of the merges goes to others",
+            "n^2 M every so many merges, if it looks like groups 20 times that"},
+           {"given", "given:groups=2,e=0.05,schedule=never",
+            "as many equal groups of neighbours, as +rotate makes them", "O(n) a merge"}},
+          {}};
+}
+
 CatalogSection networks() {
   return {"net",
           "network model",
@@ -271,6 +293,8 @@ const std::vector<CatalogSection>& catalog() {
                                                     topologies(),
                                                     merge_rules(),
                                                     codecs(),
+                                                    shares(),
+                                                    clusterings(),
                                                     data_sets(),
                                                     splits(),
                                                     training_parts("model"),
@@ -306,7 +330,8 @@ void check_names(const RunConfig& config) {
       {"model", &config.model},       {"optimizer", &config.optimizer},
       {"schedule", &config.schedule}, {"protocol", &config.protocol},
       {"topology", &config.topology}, {"merge", &config.merge},
-      {"codec", &config.codec},       {"net", &config.net},
+      {"codec", &config.codec},       {"share", &config.share},
+      {"cluster", &config.cluster},   {"net", &config.net},
       {"compute", &config.compute}};
   for (const auto& [option, spec] : parts) {
     check_part(option, spec->name, spec->modifiers);

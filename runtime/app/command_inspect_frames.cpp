@@ -92,7 +92,7 @@ class FrameFile {
     return true;
   }
 
-  // Votes, pulses, payload and the checksum behind them.
+  // Votes, pulses, sketches, payload and the checksum behind them.
   bool body(const wire::Header& header, Payload& payload) {
     wire::Crc32c sum;
     const std::uint64_t begin = at_ + wire::kHeaderBytes;
@@ -156,6 +156,7 @@ class FrameFile {
         one["end_game"] = h.end_game;
         one["votes"] = h.votes;
         one["pulses"] = h.pulses;
+        one["sketches"] = h.sketches;
         one["packed"] = h.packed;
         one["values"] = payload.values;
         one["not_finite"] = payload.not_finite;

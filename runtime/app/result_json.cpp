@@ -116,6 +116,14 @@ Json result_json(const PoolResult& result) {
     j["test_acc_final_min"] = *result.test_acc_final_min;
     j["test_acc_final_max"] = *result.test_acc_final_max;
   }
+  if (result.communities) {
+    const PoolCommunities& found = *result.communities;
+    j["communities"] = found.count;
+    j["communities_agreed"] = found.agreed;
+    j["community_labels"] = found.labels;
+    if (found.rand_index) j["rand_index"] = *found.rand_index;
+    if (found.adjusted_rand_index) j["adjusted_rand_index"] = *found.adjusted_rand_index;
+  }
   j["consensus_distance"] = number(result.consensus_distance);
   j["mean_merge_age_epochs"] = result.mean_merge_age_epochs;
   j["longest_merge_gap_epochs"] = t.longest_gap;
@@ -165,6 +173,13 @@ std::string closing_block(const PoolResult& result, const RunConfig& config,
                          result.virtual_s ? "virtual " : "")
                 : format("target   %s >= %g missed, best %.4f\n", config.target->metric.c_str(),
                          config.target->value, result.target_best);
+  }
+  if (const auto& found = result.communities) {
+    text += format("groups   %u found, by %u of %zu peers alike", found->count, found->agreed,
+                   n - result.lost);
+    if (found->rand_index)
+      text += format("    Rand index with the split's %.3f", *found->rand_index);
+    text += "\n";
   }
   text += format(
       "traffic  %s payload, %s wire    merges %llu, refused %llu, mean age %.2f epochs\n",

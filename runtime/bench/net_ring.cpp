@@ -37,6 +37,7 @@ class GradientOnly final : public gossip::LocalModel {
   }
   void begin_block() override {}
   double block_displacement() override { return 0.0; }
+  std::vector<float> block_sketch(const kernels::SketchPlan&) override { return {}; }
 
  private:
   kernels::Buffer<float> gradient_;

@@ -262,6 +262,8 @@ RunConfig typed_config(const Settings& settings) {
   config.topology = reader.spec("topology");
   config.merge = reader.spec("merge");
   config.codec = reader.spec("codec");
+  config.share = reader.spec("share");
+  config.cluster = reader.spec("cluster");
   config.wait = reader.boolean("wait");
   config.end_game = reader.read("end-game", read_end_game);
   config.eval_every = reader.read("eval-every", read_eval_every);

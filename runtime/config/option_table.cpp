@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/config/option_table.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace hearsay::runtime {
@@ -21,7 +20,7 @@ constexpr std::array kOptions{
            .default_text = "fashion",
            .kind = ValueKind::text,
            .placeholder = "NAME",
-           .help = "small named scenario: fashion, digits",
+           .help = "small named scenario: fashion, digits, communities",
            .detail = "Its values stand below those of --config.",
            .group = "run"},
     Option{.name = "config",
@@ -186,6 +185,26 @@ constexpr std::array kOptions{
            .detail =
                "Of pairwise and push. raw: all weights, 4 bytes each. hearsay config list has "
                "all, with their bytes.",
+           .group = "gossip"},
+    Option{.name = "share",
+           .default_text = "off",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "off or sketch:1024: what goes beside weights",
+           .detail = "Sketches say in which direction a peer trains: so many values of 2 bytes, 2 "
+                     "sketches a message at most. memory=0.5: share of earlier blocks in it. With "
+                     "--cluster agglo, which takes sketch:1024 without it.",
+           .group = "gossip",
+           .in_short_help = false},
+    Option{.name = "cluster",
+           .default_text = "off",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "agglo: find who is alike, merge with those",
+           .detail = "agglo:average,every=2,e=0.05,schedule=never,cut=silhouette: communities from "
+                     "sketches, every 2 merges; a share e of merges goes outside, all the time or "
+                     "early (then evenly), or warm-up (evenly first). cut=count=N, height=H, gap. "
+                     "given:groups=2: the groups of +rotate, told.",
            .group = "gossip"},
     Option{.name = "wait",
            .default_text = "false",
@@ -420,27 +439,5 @@ constexpr std::array kOptions{
 }  // namespace
 
 std::span<const Option> option_table() { return kOptions; }
-
-const Option* find_option(std::string_view name) {
-  const auto found = std::find_if(kOptions.begin(), kOptions.end(),
-                                  [name](const Option& option) { return option.name == name; });
-  return found == kOptions.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> option_names() {
-  std::vector<std::string> names;
-  for (const Option& option : kOptions) {
-    names.emplace_back(option.name);
-  }
-  return names;
-}
-
-std::string environment_name(const Option& option) {
-  std::string name = "HEARSAY_";
-  for (const char c : option.name) {
-    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  }
-  return name;
-}
 
 }  // namespace hearsay::runtime

@@ -15,6 +15,14 @@ const std::vector<Preset>& presets() {
       {"digits",
        "8 peers on generated digits: no download, under 30 s on 2 cores",
        {{"peers", "8"}, {"data", "synthetic:digits"}, {"model", "mlp:64"}, {"epochs", "10"}}},
+      {"communities",
+       "16 peers of two populations that contradict each other, and find out who is who",
+       {{"peers", "16"},
+        {"data", "fashion-mnist"},
+        {"split", "iid+rotate:groups=2,by=5"},
+        {"model", "mlp:256,128"},
+        {"epochs", "25"},
+        {"cluster", "agglo"}}},
   };
   return all;
 }

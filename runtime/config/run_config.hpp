@@ -32,9 +32,11 @@ struct RunConfig {
   std::uint32_t batch = 32;
   Spec merge_every;  // name holds the number: "1,mode=steps"
   Spec protocol, topology, merge;
-  Spec codec{"raw", {}, {}, {}, "raw"};  // in which peers say their weights
-  bool wait = false;                     // --wait: rendezvous variant
-  Spec end_game;                         // off | rounds=R
+  Spec codec{"raw", {}, {}, {}, "raw"};    // in which peers say their weights
+  Spec share{"off", {}, {}, {}, "off"};    // what peers send beside weights
+  Spec cluster{"off", {}, {}, {}, "off"};  // communities that steer who merges with whom
+  bool wait = false;                       // --wait: rendezvous variant
+  Spec end_game;                           // off | rounds=R
   Spec eval_every;  // epochs between a peer's evaluations: "1,n=2000"; 0 = only at the end
   Spec net, compute;
   std::vector<std::string> chaos;  // one fault each

@@ -34,6 +34,13 @@ double DeviceModel::block_displacement() {
   return has_mark_ ? std::sqrt(device().moved_sq(trainer_.slot_to_read())) : 0.0;
 }
 
+std::span<const float> DeviceModel::mark(kernels::Buffer<float>& room) {
+  if (!has_mark_) return {};
+  room = kernels::Buffer<float>(size());
+  device().get_mark(trainer_.slot(), room.span());
+  return room.span();
+}
+
 void DeviceModel::state(gossip::Archive& archive) {
   kernels::Buffer<float> mark(has_mark_ && !archive.loading() ? size() : 0);
   if (mark.size() > 0) device().get_mark(trainer_.slot(), mark.span());

@@ -26,6 +26,7 @@ class DeviceModel final : public OwnModel {
   void state(gossip::Archive& archive) override;  // as HostModel's
 
  private:
+  std::span<const float> mark(kernels::Buffer<float>& room) override;
   void forget_mark() override { has_mark_ = false; }
   const DeviceSnapshots& device() const { return trainer_.group().snapshots(); }
 

@@ -17,6 +17,7 @@
 #include "gossip/protocols/gossip_peer.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
+#include "runtime/host/build_communities.hpp"
 #include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
@@ -249,6 +250,7 @@ PoolPlan build_pool_plan(const RunConfig& config) {
     refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
   refuse_codec_where_it_does_not_fit(config);
+  plan.communities = build_communities(config);
   return plan;
 }
 
@@ -284,6 +286,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.topology = plan.topology;
   settings.policy = plan.policy;
   settings.codec = plan.codec;
+  settings.communities = plan.communities;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

@@ -10,6 +10,7 @@
 
 #include "gossip/blocks.hpp"
 #include "gossip/codec/codec.hpp"
+#include "gossip/communities/steering.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
 #include "kernels/nn/network.hpp"
@@ -44,6 +45,7 @@ struct PoolPlan {
   std::shared_ptr<const merge::Policy> policy;
   // Null: weights as they are. Put here by whoever has the network: build_codec.hpp.
   std::shared_ptr<const gossip::CodecPlan> codec;
+  std::shared_ptr<const gossip::CommunityPlan> communities;  // null: all are alike
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
   bool gossips = false;      // merges weights (not a baseline)

@@ -23,6 +23,7 @@ class HostModel final : public OwnModel {
   void state(gossip::Archive& archive) override { archive.array("mark", mark_); }
 
  private:
+  std::span<const float> mark(kernels::Buffer<float>&) override { return mark_.span(); }
   void forget_mark() override { mark_ = {}; }
 
   Trainer& trainer_;

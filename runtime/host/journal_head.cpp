@@ -62,6 +62,8 @@ const std::vector<Computed>& table() {
       of_spec("topology", &RunConfig::topology),
       of_spec("merge", &RunConfig::merge),
       of_spec("codec", &RunConfig::codec),
+      of_spec("share", &RunConfig::share),
+      of_spec("cluster", &RunConfig::cluster),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
       of_count("seed", &RunConfig::seed),

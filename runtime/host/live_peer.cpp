@@ -148,6 +148,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   hello.layout = work_.layout();
   const gossip::CodecPlan* const codec = work_.codec();
   if (codec != nullptr) hello.codec = codec->text();
+  hello.sketch_values = work_.sketch_values();
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
@@ -283,6 +284,7 @@ PeerResult LivePeer::result_of(const LiveOutcome& outcome) const {
   result.reason = outcome.reason;
   result.shard = work_.shard_examples();
   result.counters = work_.counters();
+  result.communities = community_text(work_.protocol().communities());
   const TransportMeter meter = transport_->meter();
   result.payload_bytes = meter.payload_bytes_sent;
   result.wire_bytes = meter.wire_bytes_sent;

@@ -46,6 +46,20 @@ merge::SnapshotRef OwnModel::crowd_center(const merge::CrowdRule& rule,
   return center;
 }
 
+std::vector<float> OwnModel::block_sketch(const kernels::SketchPlan& plan) {
+  kernels::Buffer<float> room;
+  const std::span<const float> start = mark(room);
+  if (start.empty()) return {};
+  const auto moved = pool_.blank(size_);
+  const std::span<const float> now = trainer_.read_weights();
+  float* const out = moved->values.data();
+  for (std::size_t i = 0; i < size_; ++i) out[i] = now[i] - start[i];
+  std::vector<float> sketch(kernels::sketch_values(plan));
+  kernels::OneWorker worker;
+  kernels::sketch(plan, moved->span(), sketch, worker);
+  return sketch;
+}
+
 std::string OwnModel::digest() {
   using Clock = std::chrono::steady_clock;
   if (digests_ == DigestMode::off) return {};

@@ -42,12 +42,16 @@ class OwnModel : public gossip::LocalModel {
   // for.
   void keep_digests(DigestMode mode) { digests_ = mode; }
   std::string digest() override;
+  std::vector<float> block_sketch(const kernels::SketchPlan& plan) override;
   // Tile by tile, of the oldest digest not yet asked for: several merges may belong to one turn.
   std::vector<std::uint64_t> take_tiles();
 
   virtual void state(gossip::Archive& archive) = 0;  // beyond the trainer's
 
  protected:
+  // The weights at the block's start with merges taken along, in host memory; empty: none yet.
+  // The copy, where one is needed, goes into `room`.
+  virtual std::span<const float> mark(kernels::Buffer<float>& room) = 0;
   virtual void forget_mark() = 0;  // of the block's start: it is worth nothing after adoption
   SnapshotPool& pool() { return pool_; }
 

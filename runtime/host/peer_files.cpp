@@ -50,6 +50,7 @@ void for_each_field(Result& r, Visit&& visit) {
   visit("inherited_samples", r.counters.inherited_samples);
   visit("payload_bytes", r.payload_bytes);
   visit("wire_bytes", r.wire_bytes);
+  visit("communities", r.communities);
   visit("test_loss", r.test.loss);
   visit("test_acc", r.test.accuracy);
   visit("test_examples", r.test.examples);

@@ -41,6 +41,7 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   context_ = build_context(config.model, dataset.train, 1,
                            std::max<std::size_t>(config.batch, kEvaluationChunk));
   codec_ = build_codec(config.codec, layout(), context_->first_weights(config.seed), config.seed);
+  if (plan.communities) sketch_values_ = plan.communities->sketch_values();
   shard_examples_ = partition_.owned[self.value].size();
   const NnTrainerOptions options{config.seed,
                                  self.value,

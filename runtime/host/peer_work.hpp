@@ -37,6 +37,7 @@ class PeerWork {
   bool on_gpu() const { return device_.on_gpu(); }
   const std::string& data_digest() const { return data_digest_; }
   const gossip::CodecPlan* codec() const { return codec_.get(); }  // null: weights as they are
+  std::uint32_t sketch_values() const { return sketch_values_; }   // 0: it shares none
   // The first `limit` test examples (0 = all), labels rotated as the own ones.
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
 
@@ -50,6 +51,7 @@ class PeerWork {
   DeviceChoice device_;
   std::unique_ptr<NnContext> context_;
   std::shared_ptr<const gossip::CodecPlan> codec_;
+  std::uint32_t sketch_values_ = 0;
   std::unique_ptr<DevicePool> gpu_;  // null on a CPU
   SnapshotPool snapshots_;
   std::unique_ptr<ShardTrainer> trainer_;

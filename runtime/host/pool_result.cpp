@@ -121,6 +121,8 @@ void summarise(const std::vector<EndedPeer>& peers, bool end_game, const Evaluat
   kernels::DigestBuilder digest;
   double age_epochs = 0.0;
   std::uint64_t merges = 0;
+  std::vector<std::optional<std::string>> told;
+  std::vector<std::uint32_t> groups;
   result.peers.clear();
   result.lost = 0;
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -138,8 +140,11 @@ void summarise(const std::vector<EndedPeer>& peers, bool end_game, const Evaluat
     } else {
       ++result.lost;
     }
+    told.push_back(peer.alive ? peer.communities : std::nullopt);
+    groups.push_back(peers[i].group);
     result.peers.push_back(std::move(peer));
   }
+  result.communities = agreed_communities(told, groups);
   result.digest = digest.finish();
   result.mean_merge_age_epochs = merges > 0 ? age_epochs / static_cast<double>(merges) : 0.0;
   compare_models(peers, evaluate, result);

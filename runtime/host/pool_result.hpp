@@ -16,6 +16,7 @@
 #include "gossip/protocol.hpp"
 #include "kernels/core/digest.hpp"
 #include "runtime/config/run_config.hpp"
+#include "runtime/host/pool_communities.hpp"
 #include "runtime/train/evaluate.hpp"
 
 namespace hearsay::runtime {
@@ -34,7 +35,8 @@ struct PeerResult {
   std::optional<Evaluation> test_final;  // after the end game
   gossip::Counters counters;
   std::uint64_t payload_bytes = 0, wire_bytes = 0;
-  double longest_merge_gap_epochs = 0.0;  // 0 epochs trained: 0
+  std::optional<std::string> communities;  // community_text() of what it found, of all peers
+  double longest_merge_gap_epochs = 0.0;   // 0 epochs trained: 0
   // Measured by live peers only: a simulated one has no process of its own.
   std::optional<std::uint64_t> peak_rss_bytes;
   std::optional<double> wall_s, cpu_s, io_cpu_s;  // from its first mini-batch to its end
@@ -62,7 +64,8 @@ struct PoolResult {
   std::optional<double> target_reached_s;  // on the run's clock: virtual, or of the launcher
   double target_best = 0.0;
   std::uint32_t votes_heard = 0;  // most that any peer had heard when it stopped by convergence
-  kernels::Digest digest;         // over the final weights of the live peers in id order
+  std::optional<PoolCommunities> communities;  // that most live peers found
+  kernels::Digest digest;  // over the final weights of the live peers in id order
   std::vector<std::string> faults_never_fired;
 };
 

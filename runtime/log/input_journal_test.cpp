@@ -29,6 +29,9 @@ gossip::Frame some_frame(bool has_values) {
     auto values = std::make_shared<hearsay::merge::Snapshot>();
     values->values = hearsay::kernels::Buffer<float>(3);
     frame.values = values;
+    auto sketch = std::make_shared<hearsay::merge::Packed>();
+    sketch->bytes.assign(2048, 0x3c);
+    frame.sketches = {{PeerId(2), 77, sketch}};
   }
   return frame;
 }
@@ -94,6 +97,8 @@ TEST_CASE("a journal reads back as it was written") {
   CHECK(frame.alpha == 0.25);
   CHECK((frame.votes.size() == 1 && frame.votes[0].age == 5));
   CHECK((frame.pulses.size() == 1 && frame.pulses[0].beat == 99));
+  REQUIRE((frame.sketches.size() == 1 && frame.sketches[0].version == 77));
+  CHECK(frame.sketches[0].values->bytes == std::vector<std::uint8_t>(2048, 0x3c));
   CHECK(std::get<input::Timer>(turn().input).id == ~std::uint64_t{0} - 1);
   CHECK(std::get<input::PeerDown>(turn().input).who.value == 3);
   const journal::Turn stop = turn();

@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
   head = 1,  // JSON, the first entry of a file
   start,
   step_done,
-  frame,         // a header as on the wire, then votes and pulses
+  frame,         // a header as on the wire, then votes, pulses and sketches
   frame_values,  // the same, of one that came with values
   timer,
   peer_down,

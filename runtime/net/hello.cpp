@@ -108,6 +108,7 @@ std::string encode_hello(const Hello& hello) {
   for (const BookEntry& entry : hello.book)
     j["book"].push_back({entry.peer.value, entry.incarnation, entry.address.text()});
   j["codec"] = hello.codec;
+  if (hello.sketch_values > 0) j["sketch_values"] = hello.sketch_values;
   j["schema"] = hex(schema_hash(hello.layout));
   j["tensors"] = Json::array();
   for (const kernels::TensorSlot& slot : hello.layout.slots())
@@ -142,6 +143,9 @@ std::optional<Hello> decode_hello(std::string_view text) {
       return std::nullopt;
     hello.codec = codec->get<std::string>();
   }
+  const std::uint64_t sketch_values = count("sketch_values").value_or(0);
+  if (sketch_values > ~std::uint32_t{0}) return std::nullopt;
+  hello.sketch_values = static_cast<std::uint32_t>(sketch_values);
   if (const auto at = j.find("address"); at != j.end()) {
     auto address = read_address(*at);
     if (!address) return std::nullopt;
@@ -161,6 +165,11 @@ std::string find_fault(const Hello& mine, const Hello& theirs) {
   if (theirs.codec != mine.codec) {
     return "another codec: " + theirs.codec + " at " + gossip::peer_name(theirs.peer) + " and " +
            mine.codec + " at " + gossip::peer_name(mine.peer);
+  }
+  if (theirs.sketch_values != mine.sketch_values) {
+    return "another --share: sketches of " + std::to_string(theirs.sketch_values) + " values at " +
+           gossip::peer_name(theirs.peer) + " and " + std::to_string(mine.sketch_values) + " at " +
+           gossip::peer_name(mine.peer);
   }
   const auto& ours = mine.layout.slots();
   const auto& others = theirs.layout.slots();

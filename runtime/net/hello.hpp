@@ -36,8 +36,9 @@ struct Hello {
   std::uint32_t peers = 0;
   std::uint64_t incarnation = 0;  // rises with every start of the same peer
   kernels::Layout layout;
-  std::string codec = "raw";  // in which it says its weights (gossip::CodecPlan::text())
-  Endpoint address;           // where others reach it; without a host, nowhere
+  std::string codec = "raw";        // in which it says its weights (gossip::CodecPlan::text())
+  std::uint32_t sketch_values = 0;  // of the sketches that it shares; 0: none
+  Endpoint address;                 // where others reach it; without a host, nowhere
   std::uint64_t nonce = 0;  // of the process, so that two with one name are told apart; 0 = unsaid
   std::vector<BookEntry> book;  // of others, no order
 };
@@ -49,7 +50,8 @@ std::string encode_hello(const Hello& hello);
 std::optional<Hello> decode_hello(std::string_view text);
 
 // Empty when `theirs` may open a connection to `mine`; else the reason, for both logs: another run,
-// an impossible peer, another codec, or the first tensor that differs, with both shapes.
+// an impossible peer, another codec or size of sketches, or the first tensor that differs, with
+// both shapes.
 std::string find_fault(const Hello& mine, const Hello& theirs);
 
 }  // namespace hearsay::runtime

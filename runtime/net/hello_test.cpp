@@ -18,6 +18,7 @@ Hello sample() {
   hello.peers = 8;
   hello.incarnation = 1'767'348'900'000'000'000;
   hello.codec = "topk:0.01+ef";
+  hello.sketch_values = 2048;
   hello.layout.add("0.weight", {256, 784});
   hello.layout.add("0.bias", {256});
   hello.layout.add("3.weight", {10, 256});
@@ -62,6 +63,7 @@ TEST_CASE("a hello survives encoding") {
   CHECK(back->peers == hello.peers);
   CHECK(back->incarnation == hello.incarnation);
   CHECK(back->codec == hello.codec);
+  CHECK(back->sketch_values == 2048);
   CHECK(same_layout(back->layout, hello.layout));
   CHECK(schema_hash(back->layout) == schema_hash(hello.layout));
 }
@@ -166,6 +168,8 @@ TEST_CASE("peers that do not belong together are told why") {
   CHECK(fault([](Hello& h) { h.peer = kernels::PeerId(3); }) == "the name p03 is taken");
   CHECK(fault([](Hello& h) { h.codec = "raw"; }) ==
         "another codec: raw at p05 and topk:0.01+ef at p03");
+  CHECK(fault([](Hello& h) { h.sketch_values = 0; }) ==
+        "another --share: sketches of 0 values at p05 and 2048 at p03");
 }
 
 TEST_CASE("the first tensor that differs is named with both shapes") {

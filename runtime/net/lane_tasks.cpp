@@ -173,8 +173,9 @@ Transport::Lane::Task Transport::Lane::dial(Link& link) {
 asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& connection,
                                                     const wire::Header& header,
                                                     gossip::Frame& out) {
-  const std::string fault = wire::find_fault(
-      header, {self_.peer, link.peer, self_.peers, self_.layout.size(), most_packed_bytes_});
+  const std::string fault =
+      wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size(),
+                                most_packed_bytes_, self_.sketch_values});
   if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;
@@ -183,7 +184,8 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
     std::vector<std::byte> prefix(header.prefix_bytes());
     status = co_await connection.read_body(prefix, sum);
     if (status.ok() && !wire::decode_prefix(header, prefix, self_.peers, out))
-      status.why = "a vote or pulse of a peer that does not exist";
+      status.why =
+          "a vote, pulse or sketch of a peer that does not exist, or a sketch that is none";
   }
   if (status.ok() && header.packed) {
     const auto message = std::make_shared<merge::Packed>();

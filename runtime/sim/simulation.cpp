@@ -232,6 +232,7 @@ std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const 
     peer.known.reason = end.reason;
     peer.known.shard = shard_sizes_[i];
     peer.known.counters = peers_[i].protocol->counters();
+    peer.known.communities = community_text(peers_[i].protocol->communities());
     peer.known.payload_bytes = end.payload_bytes;
     peer.known.wire_bytes = end.wire_bytes;
     peer.group = partition_.group.empty() ? 0u : partition_.group[i];

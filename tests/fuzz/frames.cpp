@@ -22,8 +22,8 @@ constexpr std::size_t kMostFrames = 64;
 enum Mend : std::uint8_t { nothing, checksums, fields };
 
 // Where the fields of a header lie; wire/format.md has the table.
-constexpr std::size_t kAtKind = 3, kAtPulses = 5, kAtVotes = 6, kAtFrom = 8, kAtTo = 12,
-                      kAtSlice = 24, kAtPayload = 48, kAtChecksum = 56;
+constexpr std::size_t kAtKind = 3, kAtFlags = 4, kAtPulses = 5, kAtVotes = 6, kAtFrom = 8,
+                      kAtTo = 12, kAtSlice = 24, kAtPayload = 48, kAtChecksum = 56;
 
 template <typename T>
 T get(const wire::HeaderBytes& bytes, std::size_t at) {
@@ -40,7 +40,13 @@ void mend_fields(wire::HeaderBytes& bytes) {
   const std::uint8_t kind = get<std::uint8_t>(bytes, kAtKind) % 13;
   put(bytes, kAtKind, kind);
   put<std::uint16_t>(bytes, kAtVotes, get<std::uint16_t>(bytes, kAtVotes) % 8);
-  put<std::uint8_t>(bytes, kAtPulses, get<std::uint8_t>(bytes, kAtPulses) % 8);
+  // Flags of three bits, up to 2 sketches of the pool's size beside weights, up to 7 pulses.
+  const auto flags = get<std::uint8_t>(bytes, kAtFlags);
+  const bool weights = kind == 0 || kind == 2 || kind == 3 || kind == 5 || kind == 12;
+  const int sketches = weights ? (flags >> 4) % 3 : 0;
+  put<std::uint8_t>(bytes, kAtFlags, static_cast<std::uint8_t>((flags & 7) | sketches << 4));
+  const int pulses = get<std::uint8_t>(bytes, kAtPulses) % 8;
+  put<std::uint8_t>(bytes, kAtPulses, static_cast<std::uint8_t>(pulses | (sketches > 0) << 5));
   put<std::uint32_t>(bytes, kAtFrom, 1 + get<std::uint32_t>(bytes, kAtFrom) % (fuzz::kPeers - 1));
   put<std::uint32_t>(bytes, kAtTo, 0);
   const auto frame_kind = static_cast<FrameKind>(kind);
@@ -66,7 +72,6 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
     bytes[0] = std::byte{'h'};
     bytes[1] = std::byte{'s'};
     bytes[2] = std::byte{wire::kVersion};
-    bytes[4] &= std::byte{7};
     mend_fields(bytes);
   }
   if (mend != nothing) put(bytes, kAtChecksum, wire::crc32c(std::span(bytes).first(kAtChecksum)));
@@ -74,7 +79,9 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
   const auto* const header = std::get_if<wire::Header>(&decoded);
   if (header == nullptr) return std::nullopt;
   require(wire::encode_header(*header) == bytes, "an accepted header gives its bytes again");
-  if (!wire::find_fault(*header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues}).empty() ||
+  if (!wire::find_fault(
+           *header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues, 0, fuzz::kSketchValues})
+           .empty() ||
       header->from == PeerId(0) || header->from.value >= fuzz::kPeers)
     return std::nullopt;
   require(header->payload_bytes <= sizeof(float) * fuzz::kValues,
@@ -99,7 +106,8 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
     if (sum != wire::crc32c(body)) return std::nullopt;
   }
   require(wire::encode_header(wire::header_of(frame)) == bytes, "a frame keeps all of its header");
-  require(std::ranges::equal(wire::encode_prefix(frame), prefix), "and its votes and pulses");
+  require(std::ranges::equal(wire::encode_prefix(frame), prefix),
+          "and its votes, pulses and sketches");
   return frame;
 }
 

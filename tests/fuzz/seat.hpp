@@ -19,6 +19,7 @@ namespace hearsay::fuzz {
 
 inline constexpr std::uint32_t kPeers = 4;
 inline constexpr std::size_t kValues = 6;
+inline constexpr std::uint32_t kSketchValues = 1024;  // of the seats that find communities
 
 enum class SeatKind : std::uint8_t { push, pairwise, push_sum, rendezvous, crowd, late, ddp };
 inline constexpr std::uint8_t kSeatKinds = 7;
@@ -54,12 +55,20 @@ inline std::unique_ptr<gossip::Protocol> protocol_of(SeatKind kind) {
   s.until_converged = kind == SeatKind::push_sum;
   s.end_game_rounds = kind == SeatKind::push || kind == SeatKind::pairwise ? 2 : 0;
   s.policy = policy_of(kind);
+  if (kind != SeatKind::crowd) {
+    auto communities = std::make_shared<gossip::CommunityPlan>();
+    communities->sketch.buckets = kSketchValues;
+    communities->every = 1;
+    s.communities = std::move(communities);
+  }
   return std::make_unique<gossip::GossipPeer>(s);
 }
 
 class Seat {
  public:
-  explicit Seat(SeatKind kind) : protocol_(protocol_of(kind)), model_({1, -1, 2, 0.5f, 0, 3}) {}
+  explicit Seat(SeatKind kind) : protocol_(protocol_of(kind)), model_({1, -1, 2, 0.5f, 0, 3}) {
+    model_.moved = {1, 2, 3, 4, 5, 6};
+  }
 
   gossip::Protocol& protocol() { return *protocol_; }
   gossip::testkit::TinyModel& model() { return model_; }
@@ -105,8 +114,10 @@ class Seat {
   void check_sent(const gossip::Frame& frame) const {
     require(frame.from == kernels::PeerId(0) && frame.to.value < kPeers, "frames go to peers");
     const gossip::wire::Header header = gossip::wire::header_of(frame);
-    require(gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues}).empty(),
-            "what is sent would be accepted");
+    require(
+        gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, 0, kSketchValues})
+            .empty(),
+        "what is sent would be accepted");
   }
   static bool adopts(const gossip::Input& input) {
     const auto* in = std::get_if<gossip::input::FrameIn>(&input);

@@ -46,6 +46,12 @@ std::string bytes_of(const T& range) {
           std::size(range) * sizeof(*std::data(range))};
 }
 
+gossip::Sketch sketch_of(std::uint32_t peer, std::uint64_t version) {
+  auto packed = std::make_shared<merge::Packed>();
+  packed->bytes.assign(2 * fuzz::kSketchValues, 0x3c);
+  return {PeerId(peer), version, packed};
+}
+
 gossip::Frame frame_of(FrameKind kind, std::uint32_t from, std::uint64_t seq) {
   gossip::Frame frame;
   frame.kind = kind;
@@ -66,6 +72,7 @@ gossip::Frame frame_of(FrameKind kind, std::uint32_t from, std::uint64_t seq) {
   snapshot->values = kernels::Buffer<float>(values);
   for (std::size_t i = 0; i < values; ++i) snapshot->values[i] = 1.0f + static_cast<float>(i);
   frame.values = snapshot;
+  if (weights) frame.sketches = {sketch_of(from, seq + 1)};
   return frame;
 }
 

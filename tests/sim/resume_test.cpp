@@ -52,6 +52,7 @@ struct Case {
   std::optional<double> target = {}, time_s = {};
   const char* split = "iid";
   std::uint32_t epochs = 2;
+  const char* cluster = "off";
 };
 
 const std::vector<Case>& cases() {
@@ -59,6 +60,10 @@ const std::vector<Case>& cases() {
       {.name = "pairwise",
        .net = "link:bandwidth=100Mb/s,latency=0.2ms,jitter=1ms",
        .compute = "jitter:cv=0.3"},
+      {.name = "communities",
+       .merge_every = "0.25",
+       .split = "iid+rotate:groups=2,by=5",
+       .cluster = "agglo:average,every=1"},
       {.name = "waiting", .merge_every = "0.25", .wait = true, .compute = "jitter"},
       {.name = "slow network",
        .merge_every = "0.125",

@@ -6,8 +6,9 @@
                                     [--splits iid,dirichlet:0.3] [--only WORD,WORD] [--device cpu]
                                     [--jobs 2] [--plot frontier.png] [--json rows.json]
 
-Prints one table a split: mean, worst and averaged accuracy over the seeds, megabytes on the wire, how many
-times fewer than the dense reference, and the points lost against it; rows that nobody beats in both are marked.
+Prints one table a split: mean, worst and averaged accuracy over the seeds, megabytes on the wire, how
+many times fewer than the dense reference, and the points lost against it; rows that nobody beats in both
+are marked.
 Runs that already have a result.json are not repeated.
 """
 import argparse
@@ -48,7 +49,10 @@ SPARSE += [("topk:0.002+int8", "0.0625", "ema:0.9", "pairwise"),
            ("blocks:0.0625+int8", "0.25", "ema:0.9", "pairwise"),
            ("blocks:0.0625+int8+mirror", "0.25", "ema:0.5", "pairwise"),
            ("blocks:0.0625+int4+mirror", "0.125", "ema:0.5", "pairwise"),
-           ("blocks:0.25+int4+mirror", "0.5", "ema:0.5", "pairwise")]
+           ("topk:0.02+int4+mirror", "0.25", "ema:0.5", "pairwise")]
+SPARSE += [(f"blocks:{density}+int4+mirror", rate, "ema:0.5", "pairwise")
+           for density, rates in (("0.0625", ("0.1875", "0.25", "0.55", "1")),
+                                  ("0.25", ("0.5", "0.75", "1", "2", "4"))) for rate in rates]
 
 
 def flags():
@@ -61,7 +65,8 @@ def flags():
     parser.add_argument("--only", default="", help="words; configurations whose names contain one of them")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, one thread each")
-    parser.add_argument("--extra", default="", help="more configurations: CODEC;RATE;MERGE;PROTOCOL, blanks between")
+    parser.add_argument("--extra", default="",
+                        help="more configurations: CODEC;RATE;MERGE;PROTOCOL, blanks between")
     parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     return parser.parse_args()
@@ -135,7 +140,8 @@ def plot(path, tables):
             axis.plot([r["mb"] for r in mine], [r["mean"] for r in mine], "o", label=kind, markersize=5)
         front = sorted((r for r in rows if r["frontier"]), key=lambda r: r["mb"])
         axis.plot([r["mb"] for r in front], [r["mean"] for r in front], "k-", linewidth=0.8)
-        axis.set(xscale="log", xlabel="megabytes on the wire", ylabel="mean test accuracy, percent", title=split)
+        axis.set(xscale="log", xlabel="megabytes on the wire", ylabel="mean test accuracy, percent",
+                 title=split)
         axis.grid(alpha=0.3)
         axis.legend()
     figure.tight_layout()

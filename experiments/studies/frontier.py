@@ -142,6 +142,11 @@ def plot(path, tables):
         axis.plot([r["mb"] for r in front], [r["mean"] for r in front], "k-", linewidth=0.8)
         axis.set(xscale="log", xlabel="megabytes on the wire", ylabel="mean test accuracy, percent",
                  title=split)
+        axis.set_ylim(bottom=max(r["mean"] for r in rows) - 3.0)  # what is worse is in the table
+        ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+                 if min(r["mb"] for r in rows) / 1.5 < t < max(r["mb"] for r in rows) * 1.5]
+        axis.set_xticks(ticks, [str(t) for t in ticks])
+        axis.minorticks_off()
         axis.grid(alpha=0.3)
         axis.legend()
     figure.tight_layout()

@@ -6,6 +6,8 @@
 #include <memory>
 #include <set>
 
+#include "gossip/limits.hpp"
+#include "kernels/core/rng.hpp"
 #include "tests/catch.hpp"
 
 namespace hearsay::gossip {
@@ -109,10 +111,10 @@ TEST_CASE("news of everybody reaches everybody") {
   std::uint32_t frames = 0;
   for (; !all_know() && frames < 1000; ++frames) {
     const std::uint32_t from = rng.below(kPool), to = (from + 1 + rng.below(kPool - 1)) % kPool;
-    const auto sent = pool[from].for_partner(PeerId(to), 2);
+    const auto sent = pool[from].for_partner(PeerId(to), limits::kSketches);
     pool[to].learn(sent, PeerId(from), 0);
   }
-  CHECK(frames < 20 * kPool);
+  CHECK(frames < 8 * kPool);
 }
 
 TEST_CASE("a table goes on from what was kept, and refuses what is no table of its pool") {

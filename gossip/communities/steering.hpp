@@ -30,7 +30,7 @@ namespace hearsay::gossip {
 // --share and --cluster of a pool.
 struct CommunityPlan {
   std::vector<std::uint32_t> given;  // [peer] label; empty: they are to be found
-  kernels::SketchPlan sketch;
+  kernels::SketchPlan sketch{.buckets = 1024};
   double memory = 0.5;  // share of the earlier directions in the smoothed one; 1: their sum
   clustering::Recipe recipe;
   std::uint32_t every = 2;  // own merges between two rounds

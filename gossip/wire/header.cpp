@@ -18,10 +18,9 @@ static_assert(std::endian::native == std::endian::little, "the wire is little-en
 
 constexpr std::array kMagic{std::byte{'h'}, std::byte{'s'}};
 constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4, kPacked = 8;
-constexpr std::uint8_t kKnownFlags = kWantsAck | kConverged | kEndGame | kPacked;
 // Beside the flags: how many sketches. Beside the number of pulses: how many values each has, as
 // the power of two less 9; 0 without sketches.
-constexpr std::uint8_t kSketchShift = 4, kSketchBits = 0b11 << kSketchShift;
+constexpr std::uint8_t kSketchShift = 4, kSketchBits = 0b1111 << kSketchShift;
 constexpr std::uint8_t kPulseBits = 0b11111, kSizeShift = 5, kLeastPower = 9;
 
 std::uint8_t size_code(std::uint32_t sketch_values) {
@@ -142,7 +141,6 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
     return WireFault{"header checksum is wrong"};
   const auto flags = get<std::uint8_t>(bytes, at_flags);
   const auto pulses = get<std::uint8_t>(bytes, at_pulses);
-  if ((flags & ~(kKnownFlags | kSketchBits)) != 0) return WireFault{"unknown header flags"};
   h.kind = get<std::uint8_t>(bytes, at_kind);
   h.wants_ack = (flags & kWantsAck) != 0;
   h.converged = (flags & kConverged) != 0;

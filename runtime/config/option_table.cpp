@@ -191,9 +191,10 @@ constexpr std::array kOptions{
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
            .help = "off or sketch:1024: what goes beside weights",
-           .detail = "Sketches say in which direction a peer trains: so many values of 2 bytes, 2 "
-                     "sketches a message at most. memory=0.5: share of earlier blocks in it. With "
-                     "--cluster agglo, which takes sketch:1024 without it.",
+           .detail =
+               "Sketches say in which direction a peer trains: so many values of 2 bytes, "
+               "15 sketches a message at most. memory=0.5: share of earlier blocks in it. With "
+               "--cluster agglo, which takes sketch:1024 without it.",
            .group = "gossip",
            .in_short_help = false},
     Option{.name = "cluster",

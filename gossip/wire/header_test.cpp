@@ -278,7 +278,7 @@ TEST_CASE("votes and pulses name peers that exist") {
   CHECK_FALSE(decode_prefix(header_of(frame), encode_prefix(frame), 3, untouched));
 }
 
-TEST_CASE("sketches come beside weights, in the pool's size, two at most") {
+TEST_CASE("sketches come beside weights, in the pool's size, fifteen at most") {
   const auto fault = [](std::uint8_t sketches, std::uint32_t values, std::uint32_t expected,
                         FrameKind kind = FrameKind::request) {
     Header h = request();
@@ -293,7 +293,8 @@ TEST_CASE("sketches come beside weights, in the pool's size, two at most") {
   CHECK(fault(2, 1024, 1024).empty());
   CHECK(fault(0, 0, 1024).empty());
   CHECK(fault(1, 1024, 0) == "sketches in a pool that shares none");
-  CHECK(fault(3, 1024, 1024) == "3 sketches in one frame");
+  CHECK(fault(15, 1024, 1024).empty());
+  CHECK(fault(16, 1024, 1024) == "16 sketches in one frame");
   CHECK(fault(1, 65'536, 1024) == "sketches of 65536 values where 1024 belong");
   CHECK(fault(1, 1024, 1024, FrameKind::ping) == "sketches without weights");
   Header h = request();

@@ -29,6 +29,7 @@ class PeerWork {
   Trainer& trainer() { return *trainer_; }
   OwnModel& model() { return *model_; }
   gossip::Protocol& protocol() { return *protocol_; }
+  const gossip::Protocol& protocol() const { return *protocol_; }
   const gossip::Counters& counters() const { return protocol_->counters(); }
   SnapshotPool& snapshots() { return snapshots_; }
   const kernels::Layout& layout() const { return context_->model().layout(); }

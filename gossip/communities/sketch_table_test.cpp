@@ -114,7 +114,7 @@ TEST_CASE("news of everybody reaches everybody") {
     const auto sent = pool[from].for_partner(PeerId(to), limits::kSketches);
     pool[to].learn(sent, PeerId(from), 0);
   }
-  CHECK(frames < 8 * kPool);
+  CHECK(frames < 12 * kPool);  // about ln n frames a peer each way
 }
 
 TEST_CASE("a table goes on from what was kept, and refuses what is no table of its pool") {

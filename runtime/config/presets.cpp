@@ -22,7 +22,7 @@ const std::vector<Preset>& presets() {
         {"split", "iid+rotate:groups=2,by=5"},
         {"model", "mlp:256,128"},
         {"epochs", "25"},
-        {"cluster", "agglo"}}},
+        {"cluster", "agglo:average,every=1,e=0"}}},
   };
   return all;
 }

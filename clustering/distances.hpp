@@ -32,7 +32,8 @@ class Distances {
   void set(std::size_t i, std::size_t j, double distance);  // i != j; not NaN, not negative
   // Nobody is at a finite distance: nothing is known about it. A pool of one is not isolated.
   bool isolated(std::size_t peer) const;
-  std::span<const double> values() const noexcept { return values_; }
+  std::span<const double> values() const& noexcept { return values_; }
+  std::span<const double> values() const&& = delete;  // would outlive what it shows
 
  private:
   std::size_t index(std::size_t i, std::size_t j) const {

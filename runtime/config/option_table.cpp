@@ -20,7 +20,7 @@ constexpr std::array kOptions{
            .default_text = "fashion",
            .kind = ValueKind::text,
            .placeholder = "NAME",
-           .help = "small named scenario: fashion, digits, communities",
+           .help = "named scenario: fashion, digits, communities",
            .detail = "Its values stand below those of --config.",
            .group = "run"},
     Option{.name = "config",
@@ -213,7 +213,8 @@ constexpr std::array kOptions{
            .placeholder = "",
            .help = "rendezvous: train on only after the partner merged",
            .detail = "",
-           .group = "gossip"},
+           .group = "gossip",
+           .in_short_help = false},
     Option{
         .name = "net",
         .default_text = "lan",
@@ -230,7 +231,8 @@ constexpr std::array kOptions{
            .detail = "jitter:cv=0.2,step=1ms; both take stragglers=10%*4 (a tenth of the peers is "
                      "4 times slower) and pause=1%*50ms (one mini-batch in a hundred waits 50 ms "
                      "longer, in the mean).",
-           .group = "simulation"},
+           .group = "simulation",
+           .in_short_help = false},
     Option{.name = "scenario",
            .default_text = "off",
            .kind = ValueKind::file,

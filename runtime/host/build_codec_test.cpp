@@ -34,7 +34,7 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("--codec raw is no codec") {
+TEST_CASE("raw is no codec") {
   kernels::Layout layout;
   layout.add("w", {2000});
   const std::vector<float> start(2000);
@@ -83,7 +83,7 @@ TEST_CASE("A codec has one canonical text, which parses to the same codec") {
   }
 }
 
-TEST_CASE("--codec refuses what it does not understand, with what to try") {
+TEST_CASE("The option refuses what it does not understand, with what to try") {
   CHECK(says("topk:1", "did you mean 1 % (topk:1%)?"));
   CHECK(says("topk:100%", "did you mean 1 %"));
   CHECK(says("randk:5", "did you mean 5%?"));

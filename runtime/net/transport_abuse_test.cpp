@@ -97,7 +97,7 @@ TEST_CASE("a frame that breaks a rule ends its connection, is named, and nothing
       {with_header([](auto& h) { h.kind = 31; }), "unknown kind of frame 31"},
       {with_header([](auto& h) { h.weight = -1.0; }), "a weight that is no share"},
       {with_votes(gossip::limits::vote_entries(3) + 1, 2), "65 votes in one frame"},
-      {with_votes(1, 3), "a vote or pulse of a peer that does not exist"},
+      {with_votes(1, 3), "a vote, pulse or sketch of a peer that does not exist"},
       {hello_message(hello_of(1, 3, kValues)), "unknown kind of frame 32"},
   };
   Scene scene;

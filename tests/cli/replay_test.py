@@ -119,7 +119,7 @@ class ReplayTest(pools.PoolTest):
     def test_what_cannot_be_replayed_is_refused_in_one_line(self):
         self.pool("--epochs", "2", peers=2)
         for words in (("nowhere",), ("run", "--until", "p07@1"), ("run", "--until", "1"),
-                      ("run", "--swap", "codec=int8"), ("run", "--swap", "merge=emma"),
+                      ("run", "--swap", "codec=int9"), ("run", "--swap", "merge=emma"),
                       ("run", "--drop-peer", "9")):
             out = self.hearsay("replay", *words)
             self.assertEqual((out.returncode, len(out.stderr.splitlines())), (2, 1), out.stderr)

@@ -202,10 +202,12 @@ constexpr std::array kOptions{
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
            .help = "agglo: find who is alike, merge with those",
-           .detail = "agglo:average,every=2,e=0.05,schedule=never,cut=silhouette: communities from "
-                     "sketches, every 2 merges; a share e of merges goes outside, all the time or "
-                     "early (then evenly), or warm-up (evenly first). cut=count=N, height=H, gap. "
-                     "given:groups=2: the groups of +rotate, told.",
+           .detail =
+               "agglo:average,every=2,e=0.05,schedule=never,cut=gap: communities from "
+               "sketches, every 2 merges; a share e of merges goes outside, all the time or "
+               "early (then evenly), or warm-up (evenly first). cut=silhouette (default), gap, "
+               "count=N, height=H. "
+               "given:groups=2: the groups of +rotate, told.",
            .group = "gossip"},
     Option{.name = "wait",
            .default_text = "false",

@@ -25,23 +25,6 @@ Round update(Communities& communities, const Rows& rows, const Recipe& recipe = 
   return communities.update(found.partition, found.distances);
 }
 
-// Points on a line.
-Distances on_line(const std::vector<double>& points) {
-  Distances distances(points.size());
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    for (std::size_t j = i + 1; j < points.size(); ++j) {
-      distances.set(i, j, std::fabs(points[i] - points[j]));
-    }
-  }
-  return distances;
-}
-
-void isolate(Distances& distances, std::size_t peer) {
-  for (std::size_t j = 0; j < distances.size(); ++j) {
-    if (j != peer) distances.set(peer, j, std::numeric_limits<double>::infinity());
-  }
-}
-
 Partition parts(const Labels& labels) { return numbered(labels); }
 
 }  // namespace

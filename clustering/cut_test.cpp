@@ -14,23 +14,6 @@ namespace {
 
 using Labels = std::vector<std::uint32_t>;
 
-// Points on a line.
-Distances on_line(const std::vector<double>& points) {
-  Distances distances(points.size());
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    for (std::size_t j = i + 1; j < points.size(); ++j) {
-      distances.set(i, j, std::fabs(points[i] - points[j]));
-    }
-  }
-  return distances;
-}
-
-void isolate(Distances& distances, std::size_t peer) {
-  for (std::size_t j = 0; j < distances.size(); ++j) {
-    if (j != peer) distances.set(peer, j, std::numeric_limits<double>::infinity());
-  }
-}
-
 Split by_silhouette(const Distances& distances, const SilhouetteRule& rule = {}) {
   return cut_by_silhouette(agglomerate(distances, Linkage::average), distances, rule);
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,6 +54,24 @@ inline std::vector<std::uint32_t> planted_labels(std::size_t peers, std::size_t 
 inline Distances random_distances(std::uint64_t seed, std::size_t peers, std::size_t values = 3) {
   const Rows rows = noise(seed, peers, values);
   return sketch_distances(spans(rows), Metric::euclidean);
+}
+
+// Points on a line.
+inline Distances on_line(const std::vector<double>& points) {
+  Distances distances(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t j = i + 1; j < points.size(); ++j) {
+      distances.set(i, j, std::fabs(points[i] - points[j]));
+    }
+  }
+  return distances;
+}
+
+// As if nothing had come of this peer.
+inline void isolate(Distances& distances, std::size_t peer) {
+  for (std::size_t j = 0; j < distances.size(); ++j) {
+    if (j != peer) distances.set(peer, j, std::numeric_limits<double>::infinity());
+  }
 }
 
 inline std::vector<std::uint32_t> permutation(std::uint64_t seed, std::size_t peers) {

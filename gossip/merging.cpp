@@ -214,10 +214,19 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
   return decision;
 }
 
+namespace {
+
+const std::string& codec_of(const PeerState& peer) {
+  const std::string* const spoken = peer.codec->spoken();
+  return spoken != nullptr ? *spoken : peer.settings.codec->text();
+}
+
+}  // namespace
+
 Event sent_event(const Frame& frame, const PeerState& peer, std::optional<double> density) {
   Event event("delta.sent");
   event.add("to", peer_name(frame.to)).add("seq", integer(frame.seq));
-  event.add("codec", frame.packed ? peer.settings.codec->text() : std::string("raw"));
+  event.add("codec", frame.packed ? codec_of(peer) : std::string("raw"));
   event.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
   if (density) event.add("density", *density);
   return event;

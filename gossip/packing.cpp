@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gossip/packing.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/core/check.hpp"
@@ -41,6 +42,19 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
   if (!peer.codec) return {nullptr, "a message of a codec in a pool without one", std::nullopt};
   if (base != nullptr) return decode(*frame.packed, *base, *peer.codec, turn);
   return decode(*frame.packed, *turn.model.snapshot(), *peer.codec, turn);
+}
+
+void adapt(Time took, PeerState& peer, Turn& turn) {
+  const Time interval = peer.merge_interval();
+  if (!peer.codec || interval <= Time{0}) return;
+  const Time on_the_way = std::max(Time{0}, took - 2 * peer.step_time);
+  const double busy =
+      static_cast<double>(on_the_way.count()) / static_cast<double>(interval.count());
+  const auto change = peer.codec->adapt(busy);
+  if (!change) return;
+  Event event("codec.changed");
+  event.add("from", change->from).add("to", change->to).add("busy", busy);
+  turn.record(std::move(event));
 }
 
 }  // namespace hearsay::gossip

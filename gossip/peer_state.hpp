@@ -113,6 +113,13 @@ struct PeerState {
     if (steering) a("steering", *steering);
   }
 
+  // Between the merges that this peer starts, as things go; 0 before its first mini-batch.
+  Time merge_interval() const {
+    const double steps =
+        settings.blocks.lambda * static_cast<double>(settings.blocks.steps_per_epoch);
+    return Time(static_cast<Time::rep>(steps * static_cast<double>(step_time.count())));
+  }
+
   // Merges that were due so far: what a cool-down is counted in.
   std::uint64_t merge_clock() const { return counters.merges_started + counters.merges_skipped; }
   bool ignores(PeerId who) const { return strikes.ignores(who, merge_clock()); }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,6 +22,10 @@ namespace hearsay::gossip {
 struct Unpacked {
   std::string fault;       // why it is refused; empty: it is good
   std::size_t values = 0;  // weights that it said something of
+};
+
+struct CodecChange {
+  std::string from, to;  // texts of codecs
 };
 
 class Codec {
@@ -37,6 +42,12 @@ class Codec {
   // model's size). Nothing about the bytes is trusted; `in` is unspecified after a fault.
   virtual Unpacked decode(const merge::Packed& message, std::span<const float> base,
                           std::span<float> in) const = 0;
+
+  // What the newest message is in, where that changes; null: what the plan says.
+  virtual const std::string* spoken() const { return nullptr; }
+  // An exchange took this share of the time between merges; what is spoken from now on, if that
+  // has made a difference.
+  virtual std::optional<CodecChange> adapt(double /*busy*/) { return std::nullopt; }
 
   // Does an answer to a message (`like`) speak of exactly the weights that the message spoke of?
   virtual bool mirrors() const { return false; }

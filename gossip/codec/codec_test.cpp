@@ -21,6 +21,7 @@ float tolerance(const CodecSettings& settings, float most, float w) {
   const float rounding = std::fabs(w) * 0x1p-22f;
   if (settings.values.kind == ValueKind::fp32) return 0.0f;
   if (settings.values.kind == ValueKind::bf16) return most * 0x1p-7f + rounding;
+  if (settings.values.is_lloyd()) return 2.0f * most + rounding;
   // The error memory may add half a step to what is said.
   return 1.6f * most / levels + rounding;
 }

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "gossip/codec/dense_codec.hpp"
+#include "gossip/codec/ladder_codec.hpp"
 #include "gossip/codec/largest_support.hpp"
 #include "gossip/codec/seeded_support.hpp"
 #include "gossip/codec/sparse_codec.hpp"
@@ -29,6 +31,9 @@ const char* name_of(ValueKind kind) {
     case ValueKind::bf16: return "bf16";
     case ValueKind::int8: return "int8";
     case ValueKind::int4: return "int4";
+    case ValueKind::lloyd3: return "lloyd3";
+    case ValueKind::lloyd2: return "lloyd2";
+    case ValueKind::sign: return "sign";
   }
   return "";
 }
@@ -39,6 +44,7 @@ const char* name_of(Kind kind) {
     case Kind::threshold: return "threshold";
     case Kind::random: return "randk";
     case Kind::blocks: return "blocks";
+    case Kind::ladder: return "auto";
     case Kind::dense: break;
   }
   return "";
@@ -46,8 +52,8 @@ const char* name_of(Kind kind) {
 
 std::string code_text(const ValueCode& code) {
   std::string text = name_of(code.kind);
-  const bool has_scales = code.kind == ValueKind::int8 || code.kind == ValueKind::int4;
-  if (has_scales && code.block != ValueCode{}.block) text += ":block=" + std::to_string(code.block);
+  if (code.has_scales() && code.block != ValueCode{}.block)
+    text += ":block=" + std::to_string(code.block);
   return text;
 }
 
@@ -100,6 +106,40 @@ class Plan final : public CodecPlan {
   std::size_t most_bytes_;
 };
 
+class LadderPlan final : public CodecPlan {
+ public:
+  explicit LadderPlan(std::vector<LadderCodec::Rung> rungs) : rungs_(std::move(rungs)) {}
+
+  std::unique_ptr<Codec> make(kernels::PeerId self) const override {
+    return std::make_unique<LadderCodec>(rungs_, self);
+  }
+  const std::string& text() const override { return text_; }
+  std::size_t most_bytes() const override { return rungs_.front().plan->most_bytes(); }
+
+ private:
+  std::vector<LadderCodec::Rung> rungs_;
+  std::string text_ = "auto";
+};
+
+// From all bits to few: the best of experiments/frontier.md at about a quarter of the bytes each.
+std::vector<CodecSettings> rungs() {
+  const auto dense = [](ValueKind kind) {
+    CodecSettings settings;
+    settings.values = {.kind = kind, .is_stochastic = kind != ValueKind::fp32};
+    return settings;
+  };
+  const auto blocks = [](double share) {
+    CodecSettings settings;
+    settings.kind = Kind::blocks;
+    settings.share = share;
+    settings.values.kind = ValueKind::int4;
+    settings.is_mirrored = true;
+    return settings;
+  };
+  return {dense(ValueKind::fp32), dense(ValueKind::int8), dense(ValueKind::int4), blocks(0.25),
+          blocks(0.0625)};
+}
+
 }  // namespace
 
 std::string text_of(const CodecSettings& settings) {
@@ -112,6 +152,7 @@ std::string text_of(const CodecSettings& settings) {
     if (code.is_stochastic && code.kind == ValueKind::bf16) text += "+sr";
     return text;
   }
+  if (settings.kind == Kind::ladder) return name_of(settings.kind);
   text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
   if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
     text += ",size=" + std::to_string(settings.block_size);
@@ -126,6 +167,13 @@ std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
                                                  std::span<const float> start, std::uint64_t seed) {
   HS_CHECK(start.size() == layout.size());
   HS_CHECK(start.size() <= std::numeric_limits<std::uint32_t>::max());
+  if (settings.kind == Kind::ladder) {
+    std::vector<LadderCodec::Rung> all;
+    for (const CodecSettings& each : rungs())
+      all.push_back(
+          {tag_of(text_of(each), layout, start), make_codec_plan(each, layout, start, seed)});
+    return std::make_shared<LadderPlan>(std::move(all));
+  }
   HS_CHECK(settings.kind == Kind::dense || (settings.share > 0.0 && settings.share < 1.0));
   std::vector<float> finite(start.begin(), start.end());
   for (float& each : finite) each = std::isfinite(each) ? each : 0.0f;

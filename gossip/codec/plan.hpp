@@ -14,7 +14,8 @@
 namespace hearsay::gossip {
 
 struct CodecSettings {
-  enum class Kind { dense, topk, threshold, random, blocks };
+  // ladder: one of several, by how busy the link is; nothing else is said then.
+  enum class Kind { dense, topk, threshold, random, blocks, ladder };
   Kind kind = Kind::dense;
   double share = 0.0;           // of the large tensors' weights, in (0, 1); not dense
   std::size_t block_size = 64;  // weights, 16 to 4096, a power of two; blocks

@@ -46,6 +46,9 @@ inline std::vector<CodecSettings> all_settings() {
   fine.values.block = 32;
   fine.values.is_stochastic = true;
   all.push_back(fine);
+  all.push_back(dense(ValueKind::lloyd3, false, true));
+  all.push_back(sparse(Kind::topk, 0.05, ValueKind::sign));
+  all.push_back(sparse(Kind::blocks, 0.05, ValueKind::lloyd2, true));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gossip/codec/lloyd.hpp"
 #include "kernels/core/check.hpp"
 #include "kernels/core/half.hpp"
 #include "kernels/core/philox.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 using kernels::Bf16;
 
-bool has_scales(const ValueCode& code) {
-  return code.kind == ValueKind::int8 || code.kind == ValueKind::int4;
+LloydCode lloyd_of(const ValueCode& code) {
+  return {static_cast<unsigned>(code.bits()), code.block};
 }
 
 kernels::QuantiseSpec spec_of(const ValueCode& code, ValueDraw draw) {
@@ -29,12 +30,14 @@ kernels::QuantiseSpec spec_of(const ValueCode& code, ValueDraw draw) {
 }
 
 std::size_t scale_part(const ValueCode& code, std::size_t n) {
-  return has_scales(code) ? kernels::scale_bytes(spec_of(code, {}), n) : 0;
+  if (code.is_lloyd()) return lloyd_scale_bytes(lloyd_of(code), n);
+  return code.has_scales() ? kernels::scale_bytes(spec_of(code, {}), n) : 0;
 }
 
 std::size_t value_part(const ValueCode& code, std::size_t n) {
   if (code.kind == ValueKind::fp32) return 4 * n;
   if (code.kind == ValueKind::bf16) return 2 * n;
+  if (code.is_lloyd()) return lloyd_bytes(lloyd_of(code), n);
   return kernels::quantised_bytes(spec_of(code, {}), n);
 }
 
@@ -70,6 +73,19 @@ HS_CLONES void add(std::size_t n, const float* __restrict start, float* __restri
 }
 
 }  // namespace
+
+double ValueCode::bits() const {
+  switch (kind) {
+    case ValueKind::fp32: return 32.0;
+    case ValueKind::bf16: return 16.0;
+    case ValueKind::int8: return 8.0;
+    case ValueKind::int4: return 4.0;
+    case ValueKind::lloyd3: return 3.0;
+    case ValueKind::lloyd2: return 2.0;
+    case ValueKind::sign: break;
+  }
+  return 1.0;
+}
 
 std::size_t value_bytes(const ValueCode& code, std::size_t n) {
   return scale_part(code, n) + value_part(code, n);
@@ -117,13 +133,14 @@ void ValueWriter::put_bf16(std::span<float> x, bool keeps_error) {
 }
 
 void ValueWriter::put_levels(std::span<float> x, bool keeps_error) {
-  const kernels::QuantiseSpec spec = spec_of(code_, draw_);
   const std::span<std::uint8_t> all(bytes_);
-  kernels::quantise(
-      spec, first_ + written_, x,
-      all.subspan(values_at_ + value_part(code_, written_), value_part(code_, x.size())),
-      all.subspan(scales_at_ + scale_part(code_, written_), scale_part(code_, x.size())),
-      keeps_error ? x : std::span<float>{});
+  const auto levels =
+      all.subspan(values_at_ + value_part(code_, written_), value_part(code_, x.size()));
+  const auto scales =
+      all.subspan(scales_at_ + scale_part(code_, written_), scale_part(code_, x.size()));
+  const std::span<float> error = keeps_error ? x : std::span<float>{};
+  if (code_.is_lloyd()) return put_lloyd(lloyd_of(code_), x, levels, scales, error);
+  kernels::quantise(spec_of(code_, draw_), first_ + written_, x, levels, scales, error);
 }
 
 ValueReader::ValueReader(const ValueCode& code, std::size_t n, PackedView section)
@@ -143,8 +160,13 @@ void ValueReader::get(std::span<float> y) {
     std::memcpy(from, part.data(), part.size());
     values_of_bf16(y.size(), from, y.data());
   } else {
-    kernels::dequantise(spec_of(code_, {}), part,
-                        scales_.subspan(scale_part(code_, read_), scale_part(code_, y.size())), y);
+    const PackedView scales =
+        scales_.subspan(scale_part(code_, read_), scale_part(code_, y.size()));
+    if (code_.is_lloyd()) {
+      get_lloyd(lloyd_of(code_), part, scales, y);
+    } else {
+      kernels::dequantise(spec_of(code_, {}), part, scales, y);
+    }
   }
   read_ += y.size();
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values of a message become bytes: fp32, bf16, or blocks of int8 or int4 with a bf16 scale
-// each (kernels/ops/quantise_ops.hpp). All but fp32 are taken relative to the weights that every
-// peer started with, so that bits go to what training moved; start + decoded is one rounding, since
-// the decoded value is exact. A section of n values is its scales, then its levels, or the values.
-// Agreement: exact, whatever the pieces. Cost: 4 B read a value, its bytes written.
+// How the values of a message become bytes: fp32, bf16, or blocks with a bf16 scale each, of int8
+// or int4 (kernels/ops/quantise_ops.hpp) or of fewer bits (lloyd.hpp). All but fp32 are taken
+// relative to the weights that every peer started with, so that bits go to what training moved;
+// start + decoded is one rounding, since the decoded value is exact. A section of n values is its
+// scales, then its levels, or the values. Agreement: exact, whatever the pieces. Cost: 4 B read a
+// value, its bytes written.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,16 @@
 
 namespace hearsay::gossip {
 
-enum class ValueKind { fp32, bf16, int8, int4 };
+enum class ValueKind { fp32, bf16, int8, int4, lloyd3, lloyd2, sign };
 
 struct ValueCode {
   ValueKind kind = ValueKind::fp32;
-  std::uint32_t block = 64;    // values a scale: 32, 64, 128 or 256; int8 and int4
+  std::uint32_t block = 64;    // values a scale: 32, 64, 128 or 256; not fp32 and bf16
   bool is_stochastic = false;  // rounded up or down with the mean of the value; else to nearest
   bool is_relative() const { return kind != ValueKind::fp32; }
+  bool has_scales() const { return kind >= ValueKind::int8; }
+  bool is_lloyd() const { return kind >= ValueKind::lloyd3; }
+  double bits() const;  // a value, without scales
 };
 
 // Which random numbers a message takes: one key a peer, one stream a message.

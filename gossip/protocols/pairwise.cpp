@@ -77,6 +77,7 @@ class Pairwise final : public PendingExchange {
       return turn.record(fault_event("late reply", reply.from,
                                      "answers " + std::to_string(reply.answers), "ignored"));
     }
+    adapt(turn.now - entry->started, peer, turn);
     const Heard heard = hear(reply, entry->sent.get(), peer, turn);
     if (!heard.in) return refuse_unread(reply, heard, peer, turn);
     MergeRequest request{reply, heard, entry->sent.get(), std::nullopt};

@@ -52,9 +52,11 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
   const std::uint64_t seq = id & ~kAltogether;
   if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
   const PeerId partner = entry_->partner;
+  const Time took = turn.now - entry_->started;
   entry_.reset();
   const bool slow = (id & kAltogether) != 0;
   slow ? deadlines_.was_too_slow(partner) : deadlines_.stayed_quiet(partner);
+  if (slow) adapt(took, peer, turn);
   record_half(partner, seq, slow ? "took too long" : "no answer before the deadline", turn);
   if (peer.table.failed(partner, turn.now, peer.backoff))
     turn.record(lost_event(partner, slow ? "too slow" : "no answer", peer));

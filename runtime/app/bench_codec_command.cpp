@@ -19,18 +19,10 @@ constexpr double kLeastValues = 2048, kMostValues = 4e9;
 CommandSyntax codec_syntax() {
   CommandSyntax syntax = bench_syntax(
       "bench codec", "messages of codecs: bytes beside entropy, time, every value checked");
-  const auto option = [](const char* name, const char* value, const char* placeholder,
-                         const char* help) {
-    return Option{.name = name,
-                  .default_text = value,
-                  .placeholder = placeholder,
-                  .help = help,
-                  .detail = "",
-                  .group = "bench"};
-  };
-  syntax.own = {option("sizes", "1e6", "LIST", "weights of a model, 2048 to 4e9"),
-                option("only", "", "LIST", "codecs whose texts contain one of these words"),
-                option("spec", "", "SPEC", "this codec alone, such as topk:0.5%+int4:block=32")};
+  syntax.own = {
+      bench_option("sizes", "1e6", "LIST", "weights of a model, 2048 to 4e9"),
+      bench_option("only", "", "LIST", "codecs whose texts contain one of these words"),
+      bench_option("spec", "", "SPEC", "this codec alone, such as topk:0.5%+int4:block=32")};
   syntax.examples = {"hearsay bench codec --only topk",
                      "hearsay bench codec --spec blocks:10%+bf16"};
   return syntax;
@@ -51,8 +43,11 @@ std::vector<Spec> specs_of(const Arguments& arguments) {
   std::vector<Spec> specs;
   if (const auto one = arguments.value("spec")) {
     specs.push_back(parse_spec("--spec", *one));
-    if (!codec_settings(specs.back()))
-      throw kernels::UsageError("--spec: 'raw' is no codec; try bf16 or topk:1%");
+    const auto settings = codec_settings(specs.back());
+    if (!settings || settings->kind == gossip::CodecSettings::Kind::ladder) {
+      throw kernels::UsageError("--spec: '" + *one +
+                                "' writes nothing itself; try bf16 or topk:1%");
+    }
     return specs;
   }
   const auto only = comma_parts(arguments.value("only").value_or(""));

@@ -27,21 +27,13 @@ CommandSyntax kernels_syntax() {
   CommandSyntax syntax =
       bench_syntax("bench kernels", "operators on flat weights beside a copy, every value checked");
   syntax.options = {"json"};
-  const auto option = [](const char* name, const char* value, const char* placeholder,
-                         const char* help) {
-    return Option{.name = name,
-                  .default_text = value,
-                  .placeholder = placeholder,
-                  .help = help,
-                  .detail = "",
-                  .group = "bench"};
-  };
-  syntax.own = {option("device", "cpu", "SPEC", "cpu, cuda or cuda:1"),
-                option("sizes", "", "LIST", "values: 1e6,1e7 on a CPU, 1e6,1.24e8,1e9 on a GPU"),
-                option("only", "", "LIST", "operators whose names contain one of these words"),
-                option("threads", "2", "T", "of a CPU"),
-                option("require", "", "OP=SHARE",
-                       "exit 1 when OP is below this share of the copy at the largest size")};
+  syntax.own = {
+      bench_option("device", "cpu", "SPEC", "cpu, cuda or cuda:1"),
+      bench_option("sizes", "", "LIST", "values: 1e6,1e7 on a CPU, 1e6,1.24e8,1e9 on a GPU"),
+      bench_option("only", "", "LIST", "operators whose names contain one of these words"),
+      bench_option("threads", "2", "T", "of a CPU"),
+      bench_option("require", "", "OP=SHARE",
+                   "exit 1 when OP is below this share of the copy at the largest size")};
   syntax.examples = {"hearsay bench kernels --only ema",
                      "hearsay bench kernels --device cuda --sizes 1.24e8"};
   return syntax;

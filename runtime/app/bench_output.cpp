@@ -41,4 +41,14 @@ CommandSyntax bench_syntax(const char* name, const char* summary) {
   return syntax;
 }
 
+Option bench_option(const char* name, const char* standard, const char* placeholder,
+                    const char* help) {
+  return Option{.name = name,
+                .default_text = standard,
+                .placeholder = placeholder,
+                .help = help,
+                .detail = "",
+                .group = "bench"};
+}
+
 }  // namespace hearsay::runtime

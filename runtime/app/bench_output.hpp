@@ -25,6 +25,9 @@ void print(const char* pattern, Values... values) {
 nlohmann::ordered_json bench_header(const char* bench);
 void print_header(const nlohmann::ordered_json& header, const std::string& method);
 CommandSyntax bench_syntax(const char* name, const char* summary);
+// An option of one bench alone.
+Option bench_option(const char* name, const char* standard, const char* placeholder,
+                    const char* help);
 
 // "a,b": the parts; none of an empty text.
 std::vector<std::string> comma_parts(const std::string& text);

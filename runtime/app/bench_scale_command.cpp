@@ -19,18 +19,10 @@ constexpr double kMostPeers = 1e5, kMostValues = 1e8, kMostMerges = 1e9;
 CommandSyntax scale_syntax() {
   CommandSyntax syntax = bench_syntax(
       "bench scale", "merges per second of one core in a simulated pool of thousands, no learning");
-  const auto count = [](const char* name, const char* value, const char* help) {
-    return Option{.name = name,
-                  .default_text = value,
-                  .placeholder = "N",
-                  .help = help,
-                  .detail = "",
-                  .group = "bench"};
-  };
   syntax.options = {"seed", "json"};
-  syntax.own = {count("peers", "1e4", "in the pool, 2 to 1e5"),
-                count("values", "1000", "of a peer's vector"),
-                count("merges", "1e6", "to carry out")};
+  syntax.own = {bench_option("peers", "1e4", "N", "in the pool, 2 to 1e5"),
+                bench_option("values", "1000", "N", "of a peer's vector"),
+                bench_option("merges", "1e6", "N", "to carry out")};
   syntax.examples = {"hearsay bench scale", "hearsay bench scale --peers 1000 --merges 1e5"};
   return syntax;
 }

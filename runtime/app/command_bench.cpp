@@ -31,12 +31,8 @@ int train(const std::vector<std::string>& args) {
   CommandSyntax syntax =
       bench_syntax("bench train", "training steps beside sgemm alone on the same shapes");
   syntax.options = {"model", "json"};
-  Option require;
-  require.name = "require";
-  require.placeholder = "SHARE";
-  require.help = "exit 1 when the share of sgemm's rate at batch 64 is below this";
-  require.group = "bench";
-  syntax.own = {require};
+  syntax.own = {bench_option("require", "", "SHARE",
+                             "exit 1 when the share of sgemm's rate at batch 64 is below this")};
   syntax.examples = {"hearsay bench train --require 60%"};
   const Arguments arguments = parse_arguments(syntax, args);
   if (const auto help = help_text(syntax, arguments)) {
@@ -155,31 +151,16 @@ std::vector<std::size_t> parse_sizes(const std::string& text, std::size_t least)
 CommandSyntax net_syntax() {
   CommandSyntax syntax = bench_syntax(
       "bench net", "frames between processes of this machine, over loopback TCP, values checked");
-  syntax.own = {Option{.name = "op",
-                       .default_text = "latency,swap,exchange,stream",
-                       .placeholder = "LIST",
-                       .help = "out of latency, swap, exchange, stream, allreduce",
-                       .detail = "",
-                       .group = "bench"},
-                Option{.name = "sizes",
-                       .default_text = "",
-                       .placeholder = "LIST",
-                       .help = "values of a model: 1e4,1e5,1e6,2.5e7; allreduce: 235146,1e6",
-                       .detail = "",
-                       .group = "bench"},
-                Option{.name = "processes",
-                       .default_text = "4",
-                       .kind = ValueKind::count,
-                       .placeholder = "N",
-                       .help = "of an allreduce, 2 to 16; the others take two",
-                       .detail = "",
-                       .group = "bench"},
-                Option{.name = "secret",
-                       .default_text = "",
-                       .placeholder = "FILE",
-                       .help = "encrypted, as peers with --secret FILE or env:NAME",
-                       .detail = "",
-                       .group = "bench"}};
+  Option processes =
+      bench_option("processes", "4", "N", "of an allreduce, 2 to 16; the others take two");
+  processes.kind = ValueKind::count;
+  syntax.own = {
+      bench_option("op", "latency,swap,exchange,stream", "LIST",
+                   "out of latency, swap, exchange, stream, allreduce"),
+      bench_option("sizes", "", "LIST",
+                   "values of a model: 1e4,1e5,1e6,2.5e7; allreduce: 235146,1e6"),
+      processes,
+      bench_option("secret", "", "FILE", "encrypted, as peers with --secret FILE or env:NAME")};
   syntax.examples = {"hearsay bench net --op swap --sizes 2.5e7",
                      "hearsay bench net --op allreduce --processes 4"};
   return syntax;

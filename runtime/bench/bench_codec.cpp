@@ -32,9 +32,7 @@ std::vector<float> steps_of(std::size_t n, bool is_clustered) {
 }
 
 double value_bits(const gossip::ValueCode& code) {
-  if (code.kind == ValueKind::fp32) return 32.0;
-  if (code.kind == ValueKind::bf16) return 16.0;
-  return (code.kind == ValueKind::int8 ? 8.0 : 4.0) + 16.0 / code.block;
+  return code.bits() + (code.has_scales() ? 16.0 / code.block : 0.0);
 }
 
 // Bits of a Bernoulli mask a set bit.
@@ -53,6 +51,7 @@ float tolerance(const CodecSettings& settings, float most, float w) {
   const float rounding = std::fabs(w) * 0x1p-22f;
   if (settings.values.kind == ValueKind::fp32) return 0.0f;
   if (settings.values.kind == ValueKind::bf16) return most * 0x1p-7f + rounding;
+  if (settings.values.is_lloyd()) return most + rounding;  // far out values are said smaller
   // A step, and what the error memory adds to what is said; scales are rounded up to bf16.
   const float levels = settings.values.kind == ValueKind::int8 ? 127.0f : 7.0f;
   return (settings.keeps_error ? 1.6f : 1.01f) * most / levels + rounding;
@@ -96,11 +95,20 @@ struct Weights {
 }  // namespace
 
 const std::vector<std::string>& bench_codec_specs() {
-  static const std::vector<std::string> specs{
-      "bf16",          "int8",           "int4",
-      "topk:0.1+bf16", "topk:0.01",      "topk:0.01+int8",
-      "topk:0.001",    "threshold:0.01", "threshold:0.01+int4",
-      "randk:0.01",    "blocks:0.0625",  "blocks:0.0625+int8"};
+  static const std::vector<std::string> specs{"bf16",
+                                              "int8",
+                                              "int4",
+                                              "lloyd3",
+                                              "topk:0.1+bf16",
+                                              "topk:0.01",
+                                              "topk:0.01+int8",
+                                              "topk:0.001",
+                                              "threshold:0.01",
+                                              "threshold:0.01+int4",
+                                              "randk:0.01",
+                                              "blocks:0.0625",
+                                              "blocks:0.0625+int8",
+                                              "blocks:0.0625+lloyd2"};
   return specs;
 }
 

@@ -17,19 +17,22 @@ using kernels::UsageError;
 using Kind = CodecSettings::Kind;
 
 const std::string kOption = "--codec";
-const std::vector<std::string> kHeads{"raw",  "fp32",      "bf16",  "int8",  "int4",
-                                      "topk", "threshold", "randk", "blocks"};
-const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "sr", "ef", "mirror"};
+const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16", "int8",
+                                      "int4",      "lloyd3", "lloyd2", "sign", "topk",
+                                      "threshold", "randk",  "blocks"};
+const std::vector<std::string> kModifiers{"fp32",   "bf16", "int8", "int4", "lloyd3",
+                                          "lloyd2", "sign", "sr",   "ef",   "mirror"};
 
 std::optional<ValueKind> value_kind(const std::string& name) {
   if (name == "fp32") return ValueKind::fp32;
   if (name == "bf16") return ValueKind::bf16;
   if (name == "int8") return ValueKind::int8;
   if (name == "int4") return ValueKind::int4;
+  if (name == "lloyd3") return ValueKind::lloyd3;
+  if (name == "lloyd2") return ValueKind::lloyd2;
+  if (name == "sign") return ValueKind::sign;
   return std::nullopt;
 }
-
-bool has_levels(ValueKind kind) { return kind == ValueKind::int8 || kind == ValueKind::int4; }
 
 std::size_t power_of_two(const Spec& spec, const char* key, const char* standard, std::size_t least,
                          std::size_t most) {
@@ -42,11 +45,11 @@ std::size_t power_of_two(const Spec& spec, const char* key, const char* standard
   return value;
 }
 
-// fp32, bf16, int8:block=64, int4:block=64; as a head or as a modifier.
+// fp32, bf16, int8:block=64, int4:block=64, lloyd3:block=64 and so on; as a head or as a modifier.
 gossip::ValueCode value_code(const Spec& spec, ValueKind kind) {
   gossip::ValueCode code;
   code.kind = kind;
-  if (has_levels(kind)) {
+  if (code.has_scales()) {
     reject_unknown(kOption, spec, {"block"}, 0);
     code.block = static_cast<std::uint32_t>(power_of_two(spec, "block", "64", 32, 256));
   } else {
@@ -143,7 +146,12 @@ void set_rounding(const Spec& whole, const std::string& rounding, CodecSettings&
     throw UsageError(kOption + " " + whole.text + ": fp32 is not rounded; drop '+" + rounding +
                      "', or write bf16, int8 or int4");
   }
-  code.is_stochastic = rounding == "sr" || (rounding.empty() && is_dense && has_levels(code.kind));
+  if (code.is_lloyd() && rounding == "sr") {
+    throw UsageError(kOption + " " + whole.text +
+                     ": lloyd3, lloyd2 and sign take the nearest level; drop '+sr'");
+  }
+  code.is_stochastic =
+      rounding == "sr" || (rounding.empty() && is_dense && code.has_scales() && !code.is_lloyd());
   settings.keeps_error = is_dense && rounding == "ef";
 }
 
@@ -159,6 +167,17 @@ std::optional<CodecSettings> codec_settings(const Spec& codec) {
                        codec.modifiers.front().name + "?");
     }
     return std::nullopt;
+  }
+  if (codec.name == "auto") {
+    reject_unknown(kOption, codec, {}, 0);
+    if (!codec.modifiers.empty()) {
+      throw UsageError(kOption + " " + codec.text +
+                       ": 'auto' chooses how weights are written; drop '+" +
+                       codec.modifiers.front().name + "'");
+    }
+    CodecSettings settings;
+    settings.kind = Kind::ladder;
+    return settings;
   }
   CodecSettings settings = head_of(codec);
   Said said;

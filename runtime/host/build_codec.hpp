@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of --codec:
 //   raw                        weights as they are: no codec
+//   auto                       fp32, int8, int4 or blocks, by how busy the link is
 //   fp32, bf16, int8, int4     every weight; int8:block=128 (values a scale: 32, 64, 128, 256)
+//   lloyd3, lloyd2, sign       the same in 3, 2, 1 bits
 //   topk:1%, threshold:1%      the weights that changed most; exact, or by a threshold in one pass
 //   randk:1%                   random weights
 //   blocks:0.0625,size=64      random aligned blocks of 16 to 4096 weights, each once a round
-//   +fp32 +bf16 +int8 +int4    how the chosen weights are written (fp32)
+//   +fp32 +bf16 +int8 and so on
+//                              how the chosen weights are written (fp32)
 //   +sr, +ef                   rounded at random, without bias (dense int8, int4); to nearest, and
 //                              the error is remembered and said later (the rest, dense bf16 not)
 //   +mirror                    an answer speaks of the weights that it was asked about

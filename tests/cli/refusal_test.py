@@ -53,6 +53,7 @@ WRONG_VALUES = [  # arguments, what the line must hold
     (("--target", "test_acc"), ("--target", "test_acc=0.86")),
     (("--merge-every", "0"), ("--merge-every", "above 0")),
     (("--merge-every", "-1"), ("--merge-every", "-1")),
+    (("--codec", "auto+int8"), ("--codec", "auto", "drop '+int8'")),
     (("--merge-every", "0.5,mode=literal"), ("--merge-every", "literal", "mode=steps")),
     (("--merge-every", "0.5,mode=shifted"), ("--merge-every", "shifted", "mode=steps")),
     (("--merge", "ema:2"), ("--merge", "between 0 and 1")),

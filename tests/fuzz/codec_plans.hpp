@@ -53,6 +53,17 @@ inline std::vector<CodecUnderTest> codecs_under_test() {
       all.push_back(codec_under_test(settings, values == ValueKind::fp32 ? 66'000 : 3000));
     }
   }
+  gossip::CodecSettings few;
+  few.values.kind = ValueKind::lloyd3;
+  all.push_back(codec_under_test(few, 300));
+  few.values.kind = ValueKind::sign;
+  few.kind = Kind::blocks;
+  few.share = 0.02;
+  few.is_mirrored = true;
+  all.push_back(codec_under_test(few, 3000));
+  few = {};
+  few.kind = Kind::ladder;
+  all.push_back(codec_under_test(few, 1500));
   return all;
 }
 

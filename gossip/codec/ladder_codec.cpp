@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/codec/ladder_codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "gossip/codec/message.hpp"
+#include "kernels/core/check.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs) {
+  std::vector<double> bytes;
+  for (const LadderCodec::Rung& each : rungs)
+    bytes.push_back(static_cast<double>(each.plan->most_bytes()));
+  return bytes;
+}
+
+}  // namespace
+
+Ladder::Ladder(std::vector<double> bytes)
+    : bytes_(std::move(bytes)), rung_(std::min(kFirst, bytes_.size() - 1)) {
+  HS_CHECK(!bytes_.empty());
+}
+
+void Ladder::move_to(std::size_t rung) {
+  busy_ *= bytes_[rung] / bytes_[rung_];
+  rung_ = rung;
+  calm_ = 0;
+}
+
+bool Ladder::add(double busy) {
+  if (!std::isfinite(busy) || busy < 0.0) return false;
+  busy_ = is_known_ ? 0.5 * (busy_ + busy) : busy;
+  is_known_ = true;
+  const std::size_t before = rung_;
+  while (busy_ > kMost && rung_ + 1 < bytes_.size()) move_to(rung_ + 1);
+  if (rung_ != before) return true;
+  const bool could_step_back = rung_ > 0 && busy_ * bytes_[rung_ - 1] / bytes_[rung_] <= kLeast;
+  calm_ = could_step_back ? calm_ + 1 : 0;
+  if (calm_ < kCalm) return false;
+  move_to(rung_ - 1);
+  return true;
+}
+
+void Ladder::state(Archive& archive) {
+  archive("rung", rung_)("busy", busy_)("is_known", is_known_)("calm", calm_);
+  if (rung_ >= bytes_.size()) archive.fail("rung", "does not exist");
+  if (!(std::isfinite(busy_) && busy_ >= 0.0)) archive.fail("busy", "is out of range");
+}
+
+LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)
+    : rungs_(rungs), ladder_(bytes_of(rungs)) {
+  for (const Rung& each : rungs) {
+    codecs_.push_back(each.plan->make(self));
+    HS_CHECK(codecs_.back()->mirrors());
+  }
+}
+
+std::optional<std::size_t> LadderCodec::rung_of(const merge::Packed& message) const {
+  PackedReader reader(message.bytes);
+  if (!reader.skip(1)) return std::nullopt;
+  const auto tag = reader.get<std::uint32_t>();
+  for (std::size_t i = 0; tag && i < rungs_.size(); ++i)
+    if (rungs_[i].tag == *tag) return i;
+  return std::nullopt;
+}
+
+merge::PackedRef LadderCodec::encode(std::span<const float> weights, const merge::Packed* like) {
+  const auto asked = like != nullptr ? rung_of(*like) : std::nullopt;
+  const std::size_t rung = asked.value_or(ladder_.rung());
+  spoken_ = &rungs_[rung].plan->text();
+  return codecs_[rung]->encode(weights, asked ? like : nullptr);
+}
+
+Unpacked LadderCodec::decode(const merge::Packed& message, std::span<const float> base,
+                             std::span<float> in) const {
+  const auto rung = rung_of(message);
+  // The first one says what is wrong with it.
+  return codecs_[rung.value_or(0)]->decode(message, base, in);
+}
+
+void LadderCodec::forget() {
+  for (const auto& each : codecs_) each->forget();
+}
+
+std::optional<CodecChange> LadderCodec::adapt(double busy) {
+  const std::string& before = rungs_[ladder_.rung()].plan->text();
+  if (!ladder_.add(busy)) return std::nullopt;
+  return CodecChange{before, rungs_[ladder_.rung()].plan->text()};
+}
+
+void LadderCodec::state(Archive& archive) {
+  archive("ladder", ladder_);
+  for (std::size_t i = 0; i < codecs_.size(); ++i)
+    archive(("rung " + std::to_string(i)).c_str(), *codecs_[i]);
+}
+
+}  // namespace hearsay::gossip

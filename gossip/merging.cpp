@@ -142,7 +142,12 @@ bool hold(const merge::CrowdRule& rule, const MergeRequest& request, PeerState& 
 std::size_t apply(const merge::Decision& decision, const MergeRequest& request, PeerState& peer,
                   Turn& turn) {
   if (decision.verdict != merge::Verdict::hold) {
-    turn.model.blend(decision.alpha, *request.heard.in, request.base);
+    if (peer.outer) {
+      note_restart(peer.outer->merge(decision.alpha, *request.heard.in, request.base, turn.model),
+                   turn);
+    } else {
+      turn.model.blend(decision.alpha, *request.heard.in, request.base);
+    }
     return 1;
   }
   const auto models = peer.crowd.take();
@@ -152,6 +157,13 @@ std::size_t apply(const merge::Decision& decision, const MergeRequest& request, 
 }
 
 }  // namespace
+
+void note_restart(const std::optional<OuterOptimizer::Restart>& restart, Turn& turn) {
+  if (!restart) return;
+  Event event("outer.restarted");
+  event.add("momentum", restart->momentum_norm).add("delta", restart->delta_norm);
+  turn.record(std::move(event));
+}
 
 void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
   if (!peer.strikes.add(from, peer.merge_clock())) return;
@@ -176,7 +188,14 @@ void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn
   strike(frame.from, why, peer, turn);
 }
 
-merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& turn) {
+merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn) {
+  MergeRequest request = asked;
+  // An outer optimiser may have said something else than its weights.
+  merge::SnapshotRef said;
+  if (peer.outer && request.base == nullptr) {
+    said = own_words(peer, turn);
+    request.base = said.get();
+  }
   const Frame& frame = request.frame;
   HS_CHECK(request.heard.in != nullptr);
   const merge::Evidence evidence = gather(request, peer, turn);

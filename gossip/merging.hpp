@@ -28,6 +28,9 @@ void refuse(const Frame& frame, std::string_view why, PeerState& peer, Turn& tur
 // A message that cannot be read speaks against its sender.
 void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn& turn);
 
+// The outer optimiser has dropped its momentum: says so.
+void note_restart(const std::optional<OuterOptimizer::Restart>& restart, Turn& turn);
+
 // A refusal that speaks against the sender; the third in a row has it ignored for a while.
 void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn);
 

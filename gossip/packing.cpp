@@ -20,6 +20,10 @@ Heard decode(const merge::Packed& message, const merge::Snapshot& base, const Co
 
 }  // namespace
 
+merge::SnapshotRef own_words(const PeerState& peer, Turn& turn) {
+  return peer.outer ? peer.outer->to_say(turn.model) : turn.model.snapshot();
+}
+
 Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer) {
   if (!peer.codec) return {mine, nullptr, mine, std::nullopt};
   const merge::Packed* const answered = like != nullptr ? like->packed.get() : nullptr;
@@ -41,7 +45,7 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
   if (!frame.packed) return {frame.values, {}, std::nullopt};
   if (!peer.codec) return {nullptr, "a message of a codec in a pool without one", std::nullopt};
   if (base != nullptr) return decode(*frame.packed, *base, *peer.codec, turn);
-  return decode(*frame.packed, *turn.model.snapshot(), *peer.codec, turn);
+  return decode(*frame.packed, *own_words(peer, turn), *peer.codec, turn);
 }
 
 void adapt(Time took, PeerState& peer, Turn& turn) {

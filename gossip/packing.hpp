@@ -22,6 +22,9 @@ struct Spoken {
   std::optional<double> density;  // share of the weights that are spoken of, where it is known
 };
 
+// What a partner is told: the own weights, or what an outer optimiser says in their place.
+merge::SnapshotRef own_words(const PeerState& peer, Turn& turn);
+
 // `like`: the frame that is answered; null: none.
 Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer);
 

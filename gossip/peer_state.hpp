@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gossip/blocks.hpp"
@@ -14,6 +15,7 @@
 #include "gossip/convergence.hpp"
 #include "gossip/crowd.hpp"
 #include "gossip/displacements.hpp"
+#include "gossip/outer/outer_optimizer.hpp"
 #include "gossip/peer_table.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/sequence_window.hpp"
@@ -43,6 +45,7 @@ struct GossipSettings {
   std::shared_ptr<const merge::Policy> policy;
   std::shared_ptr<const CodecPlan> codec;  // of pairwise and push; null: weights as they are
   std::shared_ptr<const CommunityPlan> communities;  // null: all neighbours are alike
+  std::optional<OuterSettings> outer;  // of pairwise and push; none: merges move the weights
 };
 
 // One call into the protocol: the instant, the model, and where actions go.
@@ -78,6 +81,7 @@ struct PeerState {
       steering = std::make_unique<Steering>(s.communities, s.self, s.peers, s.incarnation);
     if (s.policy && s.policy->guards().crowd)
       partners = possible_partners(*s.topology, s.self, s.peers);
+    if (s.outer) outer.emplace(*s.outer);
   }
 
   // Every start of a peer numbers its weights anew, so that no two in a run are called the same.
@@ -96,6 +100,7 @@ struct PeerState {
   kernels::Rng backoff;                          // jitter
   std::unique_ptr<Codec> codec;                  // null: weights as they are
   std::unique_ptr<Steering> steering;            // null: partners are chosen evenly
+  std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
   Strikes strikes;
   Displacements displacements;
@@ -111,6 +116,7 @@ struct PeerState {
     a("strikes", strikes)("displacements", displacements)("crowd", crowd)("poisoned", poisoned);
     if (codec) a("codec", *codec);
     if (steering) a("steering", *steering);
+    if (outer) a("outer", *outer);
   }
 
   // Between the merges that this peer starts, as things go; 0 before its first mini-batch.

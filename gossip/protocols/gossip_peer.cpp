@@ -55,6 +55,7 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
   if (!started_) peer_.table.excuse(turn.now);  // nobody was silent before
   turn.timer(turn.now + Time(limits::kBeat), kBeatTimer);
   if (std::exchange(started_, true)) return start_again(turn);
+  if (peer_.outer) peer_.outer->begin(turn.model);
   if (peer_.settings.late) return start_late(turn);
   record_joined("start", turn);
   begin_block(turn);
@@ -144,6 +145,7 @@ void GossipPeer::end_block(Turn& turn) {
   finished.add("step_ns", (turn.now - block_.started).count() /
                               std::max<std::int64_t>(1, integer(block_.steps)));
   turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
+  if (peer_.outer && !peer_.poisoned) note_restart(peer_.outer->block_ended(turn.model), turn);
   const std::uint64_t left = block_.steps_left;  // of a block that a stop has cut short
   block_ = Block{};
   block_.steps_left = left;

@@ -104,6 +104,7 @@ void GossipPeer::use_end_game_policy() {
   peer_.settings.policy = std::make_shared<const merge::Policy>(
       std::make_unique<merge::Ema>(0.5, 0.5, merge::Ema::Shape::constant),
       std::vector<std::unique_ptr<merge::Modifier>>{}, guards);
+  if (peer_.outer) peer_.outer->rest();
 }
 
 void GossipPeer::end_game_round(Turn& turn) {

@@ -131,6 +131,7 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
     turn.model.adopt(*frame.values, c.steps);
   }
   if (peer_.codec) peer_.codec->forget();
+  if (peer_.outer) peer_.outer->begin(turn.model);
   restoring_ = false;
   c.samples_at_last_merge = c.samples;
   Acquaintance& met = peer_.acquaintances[frame.from];

@@ -19,7 +19,7 @@ class Pairwise final : public PendingExchange {
   Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    Spoken spoken = speak(turn.model.snapshot(), nullptr, peer);
+    Spoken spoken = speak(own_words(peer, turn), nullptr, peer);
     reflect(spoken, peer, turn);
     Frame request = weights_frame(FrameKind::request, partner, spoken, peer);
     turn.record(sent_event(request, peer, spoken.density));
@@ -47,7 +47,7 @@ class Pairwise final : public PendingExchange {
  private:
   void serve(const Frame& request, PeerState& peer, Turn& turn) {
     const merge::SnapshotRef mine =
-        turn.model.snapshot();  // before the merge: the initiator answers to these weights
+        own_words(peer, turn);  // before the merge: the initiator answers to these weights
     const Heard heard = hear(request, mine.get(), peer, turn);
     if (!heard.in) {
       refuse_unread(request, heard, peer, turn);

@@ -31,7 +31,7 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 }
 
 void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn) {
-  const Spoken spoken = speak(turn.model.snapshot(), nullptr, peer);
+  const Spoken spoken = speak(own_words(peer, turn), nullptr, peer);
   Frame frame = weights_frame(FrameKind::push, partner, spoken, peer);
   frame.mass = mass;
   frame.wants_ack = wait;

@@ -21,7 +21,10 @@ CatalogSection protocols() {
             "1 message, 4N bytes a merge; the weight is in the header"},
            {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
            {"ddp", "ddp", "baseline: synchronous ring all-reduce of every mini-batch's gradients",
-            "2(n-1) messages, 8N(n-1)/n bytes a peer and mini-batch"}},
+            "2(n-1) messages, 8N(n-1)/n bytes a peer and mini-batch"},
+           {"diloco", "diloco | diloco:lr=0.7,mu=0.9",
+            "baseline: all average their weights every --merge-every epochs, then Nesterov's step",
+            "2(n-1) messages, 8N(n-1)/n bytes a peer and round; 8N bytes of memory"}},
           {}};
 }
 
@@ -107,6 +110,22 @@ CatalogSection codecs() {
        {"ef", "+ef", "rounds to nearest; what is lost is said later", "4N bytes of memory"},
        {"mirror", "+mirror", "answers speak of the same weights, so the pool's mean is kept",
         "no positions in answers"}}};
+}
+
+CatalogSection outers() {
+  return {"outer",
+          "outer optimiser",
+          {{"none", "none", "merges move the weights", "nothing"},
+           {"nesterov", "nesterov | nesterov:lr=0.7,mu=0.9",
+            "after each block Nesterov's step from the slow weights, of the own block alone",
+            "8N bytes of memory; 40 B/value a block"},
+           {"noloco", "noloco | noloco:a=0.7,gamma=0.7,mu=0.5",
+            "at each merge a step with momentum, of both partners' blocks",
+            "8N bytes of memory; 40 B/value a merge"},
+           {"delayed", "delayed | delayed:lr=0.7,mu=0.9,n=4,c=0",
+            "at each merge a plain step, at every n-th the momentum of all of them",
+            "12N bytes of memory; 48 B/value a merge"}},
+          {}};
 }
 
 CatalogSection shares() {
@@ -304,6 +323,7 @@ const std::vector<CatalogSection>& catalog() {
                                                     topologies(),
                                                     merge_rules(),
                                                     codecs(),
+                                                    outers(),
                                                     shares(),
                                                     clusterings(),
                                                     data_sets(),
@@ -341,9 +361,9 @@ void check_names(const RunConfig& config) {
       {"model", &config.model},       {"optimizer", &config.optimizer},
       {"schedule", &config.schedule}, {"protocol", &config.protocol},
       {"topology", &config.topology}, {"merge", &config.merge},
-      {"codec", &config.codec},       {"share", &config.share},
-      {"cluster", &config.cluster},   {"net", &config.net},
-      {"compute", &config.compute}};
+      {"codec", &config.codec},       {"outer", &config.outer},
+      {"share", &config.share},       {"cluster", &config.cluster},
+      {"net", &config.net},           {"compute", &config.compute}};
   for (const auto& [option, spec] : parts) {
     check_part(option, spec->name, spec->modifiers);
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "runtime/app/command_inspect.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/graph/graph_statistics.hpp"
 #include "runtime/graph/mixing.hpp"
 
@@ -36,7 +37,7 @@ bool averages_every_step(const RunDir& run) {
   if (!json.is_object() || !json.contains("config") || !json["config"].is_object()) return false;
   const Json protocol = json["config"].value("protocol", Json());
   const Json value = protocol.is_object() ? protocol.value("value", Json()) : protocol;
-  return value.is_string() && value.get<std::string>().starts_with("ddp");
+  return value.is_string() && is_synchronous(value.get<std::string>());
 }
 
 struct Column {

@@ -10,6 +10,7 @@
 #include "kernels/core/errc.hpp"
 #include "runtime/checkpoint/checkpoint_store.hpp"
 #include "runtime/checkpoint/state_file.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/log/atomic_file.hpp"
 #include "runtime/log/event_writer.hpp"
 
@@ -117,7 +118,7 @@ void check_resumable(const ResumedPool& pool, const RunConfig& config) {
                      ": no peer has a checkpoint; start again with --config " +
                      pool.run.run_json());
   }
-  if (config.protocol.name == "ddp") check_synchronous(pool.run, config);
+  if (is_synchronous(config.protocol.name)) check_synchronous(pool.run, config);
 }
 
 void refuse_running(const ResumedPool& pool, const RunConfig& config) {

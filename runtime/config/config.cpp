@@ -262,6 +262,7 @@ RunConfig typed_config(const Settings& settings) {
   config.topology = reader.spec("topology");
   config.merge = reader.spec("merge");
   config.codec = reader.spec("codec");
+  config.outer = reader.spec("outer");
   config.share = reader.spec("share");
   config.cluster = reader.spec("cluster");
   config.wait = reader.boolean("wait");

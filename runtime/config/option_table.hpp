@@ -23,7 +23,7 @@ struct Option {
   ValueKind kind = ValueKind::text;
   std::string_view placeholder;  // "SPEC"; empty for a boolean
   std::string_view help;         // one line of the short help
-  std::string_view detail;       // more, for --help-all and the docs; may be empty
+  std::string_view detail{};     // more, for --help-all and the docs; may be empty
   std::string_view group;        // subject: "pool", "work", ...
   bool in_short_help = true;
   bool repeatable = false;

@@ -33,6 +33,7 @@ struct RunConfig {
   Spec merge_every;  // name holds the number: "1,mode=steps"
   Spec protocol, topology, merge;
   Spec codec{"raw", {}, {}, {}, "raw"};    // in which peers say their weights
+  Spec outer{"none", {}, {}, {}, "none"};  // what a peer makes of its blocks' steps
   Spec share{"off", {}, {}, {}, "off"};    // what peers send beside weights
   Spec cluster{"off", {}, {}, {}, "off"};  // communities that steer who merges with whom
   bool wait = false;                       // --wait: rendezvous variant

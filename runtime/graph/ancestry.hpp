@@ -30,7 +30,8 @@ struct Ancestry {
   Model pool;                 // the average of the models of peers with a log
 };
 
-enum class Averaging { by_merges, of_every_step };  // the latter: ddp, all peers have one model
+// The latter: of synchronous protocols, in which all peers have one model.
+enum class Averaging { by_merges, of_every_step };
 
 Ancestry find_ancestry(const MergeGraph& graph, Averaging averaging = Averaging::by_merges);
 

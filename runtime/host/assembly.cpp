@@ -2,6 +2,7 @@
 #include "runtime/host/assembly.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -13,11 +14,14 @@
 #include <nlohmann/json.hpp>
 
 #include "gossip/baselines/ddp.hpp"
+#include "gossip/baselines/diloco.hpp"
 #include "gossip/baselines/local.hpp"
 #include "gossip/protocols/gossip_peer.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/host/build_communities.hpp"
+#include "runtime/host/build_outer.hpp"
 #include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
@@ -225,17 +229,23 @@ std::uint32_t fewest_neighbours(const gossip::Topology& topology, std::uint32_t 
 PoolPlan build_pool_plan(const RunConfig& config) {
   PoolPlan plan;
   const std::string& name = config.protocol.name;
-  reject_unknown("--protocol", config.protocol, {}, 0);
-  const bool baseline = name == "local" || name == "ddp";
+  const bool baseline = is_baseline(name);
   if (!baseline && name != "pairwise" && name != "push" && name != "push-sum") {
-    throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp"});
+    throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp", "diloco"});
+  }
+  if (name == "diloco") {
+    plan.outer = diloco_settings(config.protocol);
+    if (config.merge_every.arg("mode")) refuse_without_effect(config, true, "--merge-every mode");
+  } else {
+    reject_unknown("--protocol", config.protocol, {}, 0);
+    plan.outer = outer_settings(config.outer);
   }
   plan.topology = build_topology(config.topology, config.peers, config.seed);
   plan.policy = build_policy(config.merge, fewest_neighbours(*plan.topology, config.peers));
   plan.blocks = build_block_plan(config.merge_every);
   plan.end_game = end_game_rounds(config.end_game);
   plan.gossips = !baseline;
-  plan.equal_steps = name == "ddp";
+  plan.equal_steps = is_synchronous(name);
   plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence() ||
                                    plan.policy->guards().gate_kappa);
   if (baseline) {
@@ -243,12 +253,14 @@ PoolPlan build_pool_plan(const RunConfig& config) {
     refuse_without_effect(config, config.until_converged, "--until-converged");
     refuse_without_effect(config, plan.end_game > 0, "--end-game");
     refuse_without_effect(config, differs_from_default(config.topology, "topology"), "--topology");
-    refuse_without_effect(config, differs_from_default(config.merge_every, "merge-every"),
-                          "--merge-every");
+    if (name != "diloco")
+      refuse_without_effect(config, differs_from_default(config.merge_every, "merge-every"),
+                            "--merge-every");
   }
   if (baseline || name == "push-sum") {  // push-sum's masses decide
     refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
+  refuse_outer_where_it_does_not_fit(config, *plan.policy);
   refuse_codec_where_it_does_not_fit(config);
   plan.communities = build_communities(config);
   return plan;
@@ -267,6 +279,12 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   if (name == "ddp") {
     return std::make_unique<gossip::Ddp>(
         gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs, incarnation});
+  }
+  if (name == "diloco") {
+    const double steps = plan.blocks.lambda * static_cast<double>(steps_per_epoch);
+    return std::make_unique<gossip::Diloco>(gossip::DilocoSettings{
+        self, config.peers, steps_per_epoch, config.epochs,
+        static_cast<std::uint64_t>(std::max(1ll, std::llround(steps))), *plan.outer, incarnation});
   }
   gossip::GossipSettings settings;
   settings.self = self;
@@ -287,6 +305,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.policy = plan.policy;
   settings.codec = plan.codec;
   settings.communities = plan.communities;
+  settings.outer = plan.outer;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

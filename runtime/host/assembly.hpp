@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "gossip/blocks.hpp"
 #include "gossip/codec/codec.hpp"
 #include "gossip/communities/steering.hpp"
+#include "gossip/outer/outer_optimizer.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
 #include "kernels/nn/network.hpp"
@@ -46,6 +48,7 @@ struct PoolPlan {
   // Null: weights as they are. Put here by whoever has the network: build_codec.hpp.
   std::shared_ptr<const gossip::CodecPlan> codec;
   std::shared_ptr<const gossip::CommunityPlan> communities;  // null: all are alike
+  std::optional<gossip::OuterSettings> outer;                // none: merges move the weights
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
   bool gossips = false;      // merges weights (not a baseline)

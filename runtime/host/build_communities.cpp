@@ -7,6 +7,7 @@
 
 #include "kernels/core/errc.hpp"
 #include "kernels/core/rng.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -129,7 +130,7 @@ void refuse_without_effect(const RunConfig& config) {
   if (shares && config.cluster.name == "given")
     throw UsageError(given + ": has no effect where communities are given; leave it out");
   const std::string& protocol = config.protocol.name;
-  if (config.cluster.name != kOff && (protocol == "local" || protocol == "ddp")) {
+  if (config.cluster.name != kOff && is_baseline(protocol)) {
     throw UsageError(kCluster + ": has no effect on --protocol " + protocol + "; leave it out");
   }
 }

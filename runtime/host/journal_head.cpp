@@ -13,6 +13,7 @@ namespace {
 using Texts = std::map<std::string, std::string>;
 
 constexpr const char* kDevice = "device";
+constexpr const char* kOuter = "outer";
 
 // One entry an option: how its text is told and read.
 struct Computed {
@@ -62,6 +63,7 @@ const std::vector<Computed>& table() {
       of_spec("topology", &RunConfig::topology),
       of_spec("merge", &RunConfig::merge),
       of_spec("codec", &RunConfig::codec),
+      of_spec(kOuter, &RunConfig::outer),
       of_spec("share", &RunConfig::share),
       of_spec("cluster", &RunConfig::cluster),
       of_flag("wait", &RunConfig::wait),
@@ -95,6 +97,10 @@ void apply_computed_config(const Texts& texts, RunConfig& config) {
     const auto found = texts.find(each.name);
     if (found == texts.end() && each.name == std::string_view(kDevice)) {
       config.device = "cpu";  // of journals from before there was a choice
+      continue;
+    }
+    if (found == texts.end() && each.name == std::string_view(kOuter)) {
+      config.outer = RunConfig().outer;  // likewise
       continue;
     }
     if (found == texts.end())

@@ -12,6 +12,7 @@
 #include "gossip/limits.hpp"
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/host/peer_keeper.hpp"
@@ -90,9 +91,10 @@ void LivePeer::resume(const RunDir& run, const std::function<void(const std::str
   resumes_ = true;
   const std::string name = gossip::peer_name(self_);
   from_ = newest_peer_checkpoint(run, name, damaged);
-  if (!from_ && config_.protocol.name == "ddp") {
+  if (!from_ && is_synchronous(config_.protocol.name)) {
     throw kernels::UsageError("--resume: " + name + " has no checkpoint in " + run.path() +
-                              ", and --protocol ddp takes in nobody late; resume with the peers "
+                              ", and --protocol " + config_.protocol.name +
+                              " takes in nobody late; resume with the peers "
                               "that have one");
   }
 }

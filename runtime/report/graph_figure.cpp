@@ -8,6 +8,7 @@
 #include <numbers>
 #include <utility>
 
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/report/event_fields.hpp"
 #include "runtime/report/figures.hpp"
 #include "runtime/report/series.hpp"
@@ -245,9 +246,7 @@ Figure graph_figure(const RunFacts& facts) {
   if (edges.empty()) {
     figure.finding =
         "No model was merged" +
-        (facts.protocol == "ddp" || facts.protocol == "local"
-             ? " under --protocol " + facts.protocol
-             : std::string()) +
+        (is_baseline(facts.protocol) ? " under --protocol " + facts.protocol : std::string()) +
         ", so there is no graph; gossip protocols such as --protocol pairwise make one.";
     return figure;
   }

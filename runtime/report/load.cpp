@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/graph/ancestry.hpp"
 #include "runtime/graph/merge_graph.hpp"
 #include "runtime/log/json_nesting.hpp"
@@ -151,7 +152,7 @@ void add_ancestors(const RunDir& run, RunFacts& facts) {
   try {
     const MergeGraph graph = read_merge_graph(run);
     const Ancestry ancestry = find_ancestry(
-        graph, facts.protocol == "ddp" ? Averaging::of_every_step : Averaging::by_merges);
+        graph, is_synchronous(facts.protocol) ? Averaging::of_every_step : Averaging::by_merges);
     std::vector<PeerIndex> places;  // of the graph's peers in ours
     for (const MergeGraph::Peer& peer : graph.peers) {
       const auto found = std::find_if(facts.peers.begin(), facts.peers.end(),

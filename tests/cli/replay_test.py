@@ -29,13 +29,14 @@ class ReplayTest(pools.PoolTest):
 
     def test_a_pool_is_made_again_bit_for_bit(self):
         for words in (("--protocol", "pairwise"), ("--protocol", "push", "--merge", "median:b=3"),
-                      ("--protocol", "push-sum"), ("--protocol", "ddp"),
+                      ("--protocol", "push-sum"), ("--protocol", "ddp"), ("--protocol", "diloco"),
+                      ("--outer", "noloco:a=0.5", "--codec", "int8"), ("--outer", "delayed:n=2"),
                       ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
             with self.subTest(words=words):
                 self.pool("--epochs", "15", *words)
                 found = self.replay()
                 self.rename_run()
-                self.check_equal(found, 0 if "ddp" in words else 2)
+                self.check_equal(found, 0 if "ddp" in words or "diloco" in words else 2)
                 self.assertEqual(found["models_compared"], 4)
 
     def rename_run(self):

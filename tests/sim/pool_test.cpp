@@ -100,7 +100,7 @@ Outcome run(const RunConfig& config) {
 }  // namespace
 
 TEST_CASE("one seed is one history: same log, same digest, with one and with three threads") {
-  const auto* protocol = GENERATE("pairwise", "push", "push-sum", "ddp");
+  const auto* protocol = GENERATE("pairwise", "push", "push-sum", "ddp", "diloco");
   CAPTURE(protocol);
   auto config = base();
   config.protocol = spec(protocol);
@@ -139,12 +139,32 @@ TEST_CASE("with one peer, all-reduce is plain training too") {
 
 TEST_CASE("all-reduce keeps every peer at the same weights, whatever the shard sizes") {
   auto config = base(3);
-  config.protocol = spec("ddp");
+  config.protocol = spec(GENERATE("ddp", "diloco", "diloco:lr=1,mu=0"));
+  CAPTURE(config.protocol.text);
   config.split = GENERATE(as<std::string>{}, "iid", "dirichlet:0.5");
   const Outcome outcome = run(config);
   CHECK(outcome.result.consensus_distance == Approx(0.0).margin(1e-9));
   CHECK(outcome.result.test_acc_min == outcome.result.test_acc_max);
   CHECK(outcome.result.test_acc_mean > 0.3);
+}
+
+TEST_CASE("pools with an outer optimiser learn, with any codec, and one alone does too") {
+  for (const char* outer : {"nesterov", "noloco", "noloco:a=0.5,gamma=0.8", "delayed:n=3"}) {
+    for (const char* codec : {"raw", "int8", "topk:20%+mirror"}) {
+      CAPTURE(outer, codec);
+      auto config = base(4);
+      config.merge_every = spec("0.5");
+      config.outer = spec(outer);
+      config.codec = spec(codec);
+      const Outcome outcome = run(config);
+      CHECK(outcome.result.exit_code == 0);
+      CHECK(outcome.broken == std::vector<std::string>{});
+      CHECK(outcome.result.test_acc_mean > 0.5);
+    }
+  }
+  auto alone = base(1);
+  alone.outer = spec("nesterov");
+  CHECK(run(alone).result.test_acc_mean > 0.5);
 }
 
 TEST_CASE("odd pools: nobody starves and the longest gap between merges is reported") {

@@ -53,6 +53,8 @@ struct Case {
   const char* split = "iid";
   std::uint32_t epochs = 2;
   const char* cluster = "off";
+  const char* codec = "raw";
+  const char* outer = "none";
 };
 
 const std::vector<Case>& cases() {
@@ -145,7 +147,29 @@ const std::vector<Case>& cases() {
        .wait = true,
        .chaos = {"kill=p03@8ms", "stall=p01@4ms..20ms", "partition=p02@10ms..18ms"},
        .compute = "jitter",
-       .epochs = 3}};
+       .epochs = 3},
+      {.name = "outer: both partners' steps, in a codec",
+       .merge_every = "0.25",
+       .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
+       .compute = "jitter:cv=0.3",
+       .codec = "topk:10%+mirror",
+       .outer = "noloco:a=0.5,gamma=0.7,mu=0.5"},
+      {.name = "outer: own steps, pushed",
+       .protocol = "push",
+       .merge_every = "0.25",
+       .chaos = {"drop=5%"},
+       .outer = "nesterov"},
+      {.name = "outer: late momentum, end game",
+       .merge_every = "0.2",
+       .net = "link:bandwidth=10Mb/s,latency=1ms",
+       .end_game = "rounds=4",
+       .outer = "delayed:n=3,c=0.1"},
+      {.name = "diloco",
+       .protocol = "diloco",
+       .merge_every = "0.3",
+       .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms",
+       .compute = "jitter",
+       .split = "dirichlet:0.5"}};
   return all;
 }
 
@@ -163,6 +187,9 @@ RunConfig config_of(const Case& c, std::uint64_t seed) {
   r.protocol = spec(c.protocol);
   r.topology = spec(c.topology);
   r.merge = spec(c.merge);
+  r.codec = spec(c.codec);
+  r.outer = spec(c.outer);
+  r.cluster = spec(c.cluster);
   r.wait = c.wait;
   r.until_converged = c.until_converged;
   r.end_game = spec(c.end_game);
@@ -234,8 +261,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{25}));
-  REQUIRE(cases().size() == 25);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{29}));
+  REQUIRE(cases().size() == 29);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -18,6 +18,24 @@ Heard decode(const merge::Packed& message, const merge::Snapshot& base, const Co
   return {in, {}, size > 0.0 ? static_cast<double>(said.values) / size : 0.0};
 }
 
+void record_change(const CodecChange& change, Turn& turn) {
+  Event event("codec.changed");
+  turn.record(std::move(event.add("from", change.from).add("to", change.to)));
+}
+
+// Over the weights that a message spoke of, which are those that differ.
+double mean_square(std::span<const float> a, std::span<const float> b) {
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    const double off = static_cast<double>(a[i]) - b[i];
+    sum += off * off;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
 }  // namespace
 
 merge::SnapshotRef own_words(const PeerState& peer, Turn& turn) {
@@ -36,6 +54,7 @@ void reflect(Spoken& spoken, const PeerState& peer, Turn& turn) {
   if (!mirrors(peer)) return;
   Heard seen = decode(*spoken.packed, *spoken.base, *peer.codec, turn);
   HS_CHECK(seen.in != nullptr);  // a codec reads what it has written
+  if (peer.codec->looks()) peer.codec->said(mean_square(seen.in->span(), spoken.base->span()));
   spoken.base = std::move(seen.in);
   spoken.density = seen.density;
 }
@@ -44,8 +63,14 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
   if (!frame.carries_weights()) return {nullptr, "no weights in it", std::nullopt};
   if (!frame.packed) return {frame.values, {}, std::nullopt};
   if (!peer.codec) return {nullptr, "a message of a codec in a pool without one", std::nullopt};
-  if (base != nullptr) return decode(*frame.packed, *base, *peer.codec, turn);
-  return decode(*frame.packed, *own_words(peer, turn), *peer.codec, turn);
+  const merge::SnapshotRef own = base != nullptr ? nullptr : turn.model.snapshot();
+  const merge::Snapshot& from = base != nullptr ? *base : *own;
+  Heard heard = decode(*frame.packed, from, *peer.codec, turn);
+  if (heard.in && peer.codec->looks()) {
+    const auto change = peer.codec->heard(mean_square(heard.in->span(), from.span()));
+    if (change) record_change(*change, turn);
+  }
+  return heard;
 }
 
 void adapt(Time took, PeerState& peer, Turn& turn) {
@@ -55,10 +80,7 @@ void adapt(Time took, PeerState& peer, Turn& turn) {
   const double busy =
       static_cast<double>(on_the_way.count()) / static_cast<double>(interval.count());
   const auto change = peer.codec->adapt(busy);
-  if (!change) return;
-  Event event("codec.changed");
-  event.add("from", change->from).add("to", change->to).add("busy", busy);
-  turn.record(std::move(event));
+  if (change) record_change(*change, turn);
 }
 
 }  // namespace hearsay::gossip

@@ -52,6 +52,12 @@ class Codec {
   // Does an answer to a message (`like`) speak of exactly the weights that the message spoke of?
   virtual bool mirrors() const { return false; }
 
+  // Whether the codec wants to be told of these: how far its newest message is from the weights it
+  // spoke of, and how far a partner's is from the own ones, as mean squares over what was said.
+  virtual bool looks() const { return false; }
+  virtual void said(double /*mean_square_error*/) {}
+  virtual std::optional<CodecChange> heard(double /*mean_square_distance*/) { return std::nullopt; }
+
   // The weights have been replaced (late joiner, restored): nothing is published yet.
   virtual void forget() = 0;
 

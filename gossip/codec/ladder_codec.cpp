@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
-#include "gossip/codec/message.hpp"
 #include "kernels/core/check.hpp"
 
 namespace hearsay::gossip {
@@ -53,50 +51,17 @@ void Ladder::state(Archive& archive) {
 }
 
 LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)
-    : rungs_(rungs), ladder_(bytes_of(rungs)) {
-  for (const Rung& each : rungs) {
-    codecs_.push_back(each.plan->make(self));
-    HS_CHECK(codecs_.back()->mirrors());
-  }
-}
-
-std::optional<std::size_t> LadderCodec::rung_of(const merge::Packed& message) const {
-  PackedReader reader(message.bytes);
-  if (!reader.skip(1)) return std::nullopt;
-  const auto tag = reader.get<std::uint32_t>();
-  for (std::size_t i = 0; tag && i < rungs_.size(); ++i)
-    if (rungs_[i].tag == *tag) return i;
-  return std::nullopt;
-}
-
-merge::PackedRef LadderCodec::encode(std::span<const float> weights, const merge::Packed* like) {
-  const auto asked = like != nullptr ? rung_of(*like) : std::nullopt;
-  const std::size_t rung = asked.value_or(ladder_.rung());
-  spoken_ = &rungs_[rung].plan->text();
-  return codecs_[rung]->encode(weights, asked ? like : nullptr);
-}
-
-Unpacked LadderCodec::decode(const merge::Packed& message, std::span<const float> base,
-                             std::span<float> in) const {
-  const auto rung = rung_of(message);
-  // The first one says what is wrong with it.
-  return codecs_[rung.value_or(0)]->decode(message, base, in);
-}
-
-void LadderCodec::forget() {
-  for (const auto& each : codecs_) each->forget();
-}
+    : ChoiceCodec(rungs, self), ladder_(bytes_of(rungs)) {}
 
 std::optional<CodecChange> LadderCodec::adapt(double busy) {
-  const std::string& before = rungs_[ladder_.rung()].plan->text();
+  const std::size_t before = ladder_.rung();
   if (!ladder_.add(busy)) return std::nullopt;
-  return CodecChange{before, rungs_[ladder_.rung()].plan->text()};
+  return change(before, ladder_.rung());
 }
 
 void LadderCodec::state(Archive& archive) {
   archive("ladder", ladder_);
-  for (std::size_t i = 0; i < codecs_.size(); ++i)
-    archive(("rung " + std::to_string(i)).c_str(), *codecs_[i]);
+  ChoiceCodec::state(archive);
 }
 
 }  // namespace hearsay::gossip

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "gossip/codec/codec.hpp"
+#include "gossip/codec/choice_codec.hpp"
 
 namespace hearsay::gossip {
 
@@ -37,31 +37,24 @@ class Ladder {
   unsigned calm_ = 0;
 };
 
-class LadderCodec final : public Codec {
+class LadderCodec final : public ChoiceCodec {
  public:
-  struct Rung {
-    std::uint32_t tag = 0;  // of its messages
-    std::shared_ptr<const CodecPlan> plan;
-  };
-
   LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self);
-
-  merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) override;
-  Unpacked decode(const merge::Packed& message, std::span<const float> base,
-                  std::span<float> in) const override;
-  bool mirrors() const override { return true; }  // so do all rungs
-  void forget() override;
-  void state(Archive& archive) override;
-  const std::string* spoken() const override { return spoken_; }
   std::optional<CodecChange> adapt(double busy) override;
+  void state(Archive& archive) override;
 
  private:
-  std::optional<std::size_t> rung_of(const merge::Packed& message) const;
+  std::size_t rung() const override { return ladder_.rung(); }
 
-  const std::vector<Rung>& rungs_;  // of the plan
-  std::vector<std::unique_ptr<Codec>> codecs_;
   Ladder ladder_;
-  const std::string* spoken_ = nullptr;
+};
+
+class LadderPlan final : public ChoicePlan {
+ public:
+  using ChoicePlan::ChoicePlan;
+  std::unique_ptr<Codec> make(kernels::PeerId self) const override {
+    return std::make_unique<LadderCodec>(rungs(), self);
+  }
 };
 
 }  // namespace hearsay::gossip

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossip/codec/dense_codec.hpp"
+#include "gossip/codec/fit_codec.hpp"
 #include "gossip/codec/ladder_codec.hpp"
 #include "gossip/codec/largest_support.hpp"
 #include "gossip/codec/seeded_support.hpp"
@@ -106,23 +107,8 @@ class Plan final : public CodecPlan {
   std::size_t most_bytes_;
 };
 
-class LadderPlan final : public CodecPlan {
- public:
-  explicit LadderPlan(std::vector<LadderCodec::Rung> rungs) : rungs_(std::move(rungs)) {}
-
-  std::unique_ptr<Codec> make(kernels::PeerId self) const override {
-    return std::make_unique<LadderCodec>(rungs_, self);
-  }
-  const std::string& text() const override { return text_; }
-  std::size_t most_bytes() const override { return rungs_.front().plan->most_bytes(); }
-
- private:
-  std::vector<LadderCodec::Rung> rungs_;
-  std::string text_ = "auto";
-};
-
 // From all bits to few: the best of experiments/frontier.md at about a quarter of the bytes each.
-std::vector<CodecSettings> rungs() {
+std::vector<CodecSettings> ladder_rungs() {
   const auto dense = [](ValueKind kind) {
     CodecSettings settings;
     settings.values = {.kind = kind, .is_stochastic = kind != ValueKind::fp32};
@@ -138,6 +124,17 @@ std::vector<CodecSettings> rungs() {
   };
   return {dense(ValueKind::fp32), dense(ValueKind::int8), dense(ValueKind::int4), blocks(0.25),
           blocks(0.0625)};
+}
+
+std::vector<CodecSettings> fit_rungs(CodecSettings settings) {
+  HS_CHECK(settings.is_mirrored && settings.kind != Kind::dense);
+  settings.fits_bits = false;
+  std::vector<CodecSettings> all(Fit::kRungs, settings);
+  all[0].values.kind = ValueKind::lloyd2;
+  all[1].values.kind = ValueKind::lloyd3;
+  all[2].values.kind = ValueKind::int4;
+  all[3].values.kind = ValueKind::int8;
+  return all;
 }
 
 }  // namespace
@@ -156,7 +153,12 @@ std::string text_of(const CodecSettings& settings) {
   text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
   if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
     text += ",size=" + std::to_string(settings.block_size);
-  if (code.kind != ValueKind::fp32) text += "+" + code_text(code);
+  if (settings.fits_bits) {
+    text += "+auto";
+    if (settings.noise != CodecSettings{}.noise) text += ":noise=" + shortest(settings.noise);
+  } else if (code.kind != ValueKind::fp32) {
+    text += "+" + code_text(code);
+  }
   if (code.is_stochastic) text += "+sr";
   if (settings.is_mirrored) text += "+mirror";
   return text;
@@ -167,13 +169,19 @@ std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
                                                  std::span<const float> start, std::uint64_t seed) {
   HS_CHECK(start.size() == layout.size());
   HS_CHECK(start.size() <= std::numeric_limits<std::uint32_t>::max());
-  if (settings.kind == Kind::ladder) {
-    std::vector<LadderCodec::Rung> all;
-    for (const CodecSettings& each : rungs())
-      all.push_back(
+  const auto choice = [&](const std::vector<CodecSettings>& all) {
+    std::vector<ChoiceCodec::Rung> rungs;
+    for (const CodecSettings& each : all) {
+      rungs.push_back(
           {tag_of(text_of(each), layout, start), make_codec_plan(each, layout, start, seed)});
-    return std::make_shared<LadderPlan>(std::move(all));
-  }
+    }
+    return rungs;
+  };
+  if (settings.kind == Kind::ladder)
+    return std::make_shared<LadderPlan>(text_of(settings), choice(ladder_rungs()));
+  if (settings.fits_bits)
+    return std::make_shared<FitPlan>(text_of(settings), choice(fit_rungs(settings)),
+                                     settings.noise);
   HS_CHECK(settings.kind == Kind::dense || (settings.share > 0.0 && settings.share < 1.0));
   std::vector<float> finite(start.begin(), start.end());
   for (float& each : finite) each = std::isfinite(each) ? each : 0.0f;

@@ -20,6 +20,8 @@ struct CodecSettings {
   double share = 0.0;           // of the large tensors' weights, in (0, 1); not dense
   std::size_t block_size = 64;  // weights, 16 to 4096, a power of two; blocks
   ValueCode values;
+  bool fits_bits = false;    // instead of values.kind: as many bits as needed; mirrored, not dense
+  double noise = 0.2;        // of fits_bits: noise over distance, at most; 0.01 to 10
   bool keeps_error = false;  // dense, not fp32; sparse codecs always do
   bool is_mirrored = false;  // not dense, whose messages all speak of the same weights
 };

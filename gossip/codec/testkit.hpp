@@ -49,6 +49,8 @@ inline std::vector<CodecSettings> all_settings() {
   all.push_back(dense(ValueKind::lloyd3, false, true));
   all.push_back(sparse(Kind::topk, 0.05, ValueKind::sign));
   all.push_back(sparse(Kind::blocks, 0.05, ValueKind::lloyd2, true));
+  all.push_back(sparse(Kind::blocks, 0.05, ValueKind::fp32, true));
+  all.back().fits_bits = true;
   return all;
 }
 

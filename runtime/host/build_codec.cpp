@@ -20,8 +20,8 @@ const std::string kOption = "--codec";
 const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16", "int8",
                                       "int4",      "lloyd3", "lloyd2", "sign", "topk",
                                       "threshold", "randk",  "blocks"};
-const std::vector<std::string> kModifiers{"fp32",   "bf16", "int8", "int4", "lloyd3",
-                                          "lloyd2", "sign", "sr",   "ef",   "mirror"};
+const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "lloyd3", "lloyd2",
+                                          "sign", "auto", "sr",   "ef",   "mirror"};
 
 std::optional<ValueKind> value_kind(const std::string& name) {
   if (name == "fp32") return ValueKind::fp32;
@@ -123,6 +123,15 @@ void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSett
     settings.values = value_code(modifier, *kind);
     return;
   }
+  if (modifier.name == "auto" && !is_dense) {
+    reject_unknown(kOption, modifier, {"noise"}, 0);
+    say_once(whole, said.values, modifier.name);
+    settings.fits_bits = true;
+    if (const auto text = modifier.arg("noise")) settings.noise = parse_number(kOption, *text);
+    if (settings.noise >= 0.01 && settings.noise <= 10.0) return;
+    throw UsageError(kOption + " " + whole.text +
+                     ": noise lies from 0.01 to 10 times the distance");
+  }
   reject_unknown(kOption, modifier, {}, 0);
   if (modifier.name == "sr" || modifier.name == "ef") {
     say_once(whole, said.rounding, modifier.name);
@@ -136,6 +145,18 @@ void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSett
     if (settings.is_mirrored)
       throw UsageError(kOption + " " + whole.text + ": '+mirror' is given twice");
     settings.is_mirrored = true;
+  }
+}
+
+void check_bits(const Spec& whole, const Said& said, const CodecSettings& settings) {
+  if (!settings.fits_bits) return;
+  if (!settings.is_mirrored) {
+    throw UsageError(kOption + " " + whole.text +
+                     ": '+auto' measures the distance to what answers speak of; add '+mirror'");
+  }
+  if (!said.rounding.empty()) {
+    throw UsageError(kOption + " " + whole.text + ": '+auto' takes the nearest level; drop '+" +
+                     said.rounding + "'");
   }
 }
 
@@ -182,6 +203,7 @@ std::optional<CodecSettings> codec_settings(const Spec& codec) {
   CodecSettings settings = head_of(codec);
   Said said;
   for (const Spec& modifier : codec.modifiers) add_modifier(codec, modifier, said, settings);
+  check_bits(codec, said, settings);
   set_rounding(codec, said.rounding, settings);
   return settings;
 }

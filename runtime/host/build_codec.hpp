@@ -9,6 +9,7 @@
 //   blocks:0.0625,size=64      random aligned blocks of 16 to 4096 weights, each once a round
 //   +fp32 +bf16 +int8 and so on
 //                              how the chosen weights are written (fp32)
+//   +auto                      in 2, 3, 4 or 8 bits, as the distance between peers asks for
 //   +sr, +ef                   rounded at random, without bias (dense int8, int4); to nearest, and
 //                              the error is remembered and said later (the rest, dense bf16 not)
 //   +mirror                    an answer speaks of the weights that it was asked about

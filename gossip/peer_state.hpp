@@ -26,7 +26,7 @@
 
 namespace hearsay::gossip {
 
-enum class ExchangeKind { pairwise, push, push_sum };
+enum class ExchangeKind { pairwise, push, push_sum, choco };
 
 struct GossipSettings {
   PeerId self;
@@ -35,7 +35,8 @@ struct GossipSettings {
   std::uint32_t batch = 32;
   BlockPlan blocks;
   ExchangeKind exchange = ExchangeKind::pairwise;
-  bool wait = false;  // rendezvous
+  bool wait = false;         // rendezvous
+  double choco_gamma = 0.0;  // choco: how far a peer moves towards its neighbours' copies
   bool until_converged = false;
   std::uint32_t end_game_rounds = 0;
   std::uint32_t incarnation = 0;  // rises with every start of the same peer
@@ -43,7 +44,7 @@ struct GossipSettings {
   std::vector<bool> at_start;     // [peer] who is there when the pool begins; empty = all
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
-  std::shared_ptr<const CodecPlan> codec;  // of pairwise and push; null: weights as they are
+  std::shared_ptr<const CodecPlan> codec;  // of pairwise, push and choco; null: weights as they are
   std::shared_ptr<const CommunityPlan> communities;  // null: all neighbours are alike
   std::optional<OuterSettings> outer;  // of pairwise and push; none: merges move the weights
 };

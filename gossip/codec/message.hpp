@@ -20,11 +20,12 @@ using PackedView = std::span<const std::uint8_t>;
 // How a message says which weights it speaks of. The first byte of a message is kPackedVersion in
 // the upper half and this in the lower.
 enum class PackedForm : std::uint8_t {
-  all = 0,      // every weight of the model
-  entries = 1,  // a count, records of positions
-  random = 2,   // a seed
-  blocks = 3,   // a seed and a part of what it names
-  same = 4,     // those of the message that it answers
+  all = 0,         // every weight of the model
+  entries = 1,     // a count, records of positions
+  random = 2,      // a seed
+  blocks = 3,      // a seed and a part of what it names
+  same = 4,        // those of the message that it answers
+  directions = 5,  // of matrices, what they are along these; all of other tensors
 };
 inline constexpr std::uint8_t kPackedVersion = 1;
 inline constexpr std::size_t kPackedHead = 5;  // bytes: version and form, tag

@@ -11,6 +11,7 @@
 #include "gossip/codec/fit_codec.hpp"
 #include "gossip/codec/ladder_codec.hpp"
 #include "gossip/codec/largest_support.hpp"
+#include "gossip/codec/low_rank_codec.hpp"
 #include "gossip/codec/seeded_support.hpp"
 #include "gossip/codec/sparse_codec.hpp"
 #include "kernels/core/check.hpp"
@@ -46,6 +47,7 @@ const char* name_of(Kind kind) {
     case Kind::random: return "randk";
     case Kind::blocks: return "blocks";
     case Kind::ladder: return "auto";
+    case Kind::low_rank: return "lowrank";
     case Kind::dense: break;
   }
   return "";
@@ -71,13 +73,19 @@ std::uint32_t tag_of(const std::string& text, const kernels::Layout& layout,
 
 class Plan final : public CodecPlan {
  public:
-  Plan(CodecSettings settings, CodecGroundRef ground)
+  Plan(CodecSettings settings, CodecGroundRef ground, const kernels::Layout& layout)
       : settings_(settings), ground_(std::move(ground)), text_(text_of(settings)) {
+    if (settings_.kind == Kind::low_rank) {
+      slots_ = std::make_shared<const LowRankSlots>(layout, settings_.rank);
+      most_bytes_ = LowRankCodec::most_bytes(*slots_);
+      return;
+    }
     most_bytes_ = is_dense() ? DenseCodec::message_bytes(*ground_)
                              : SparseCodec::most_bytes(*ground_, *support(kernels::PeerId(0)));
   }
 
   std::unique_ptr<Codec> make(kernels::PeerId self) const override {
+    if (slots_) return std::make_unique<LowRankCodec>(ground_, slots_);
     if (is_dense()) return std::make_unique<DenseCodec>(ground_, settings_.keeps_error, self);
     return std::make_unique<SparseCodec>(ground_, support(self), settings_.is_mirrored, self);
   }
@@ -103,6 +111,7 @@ class Plan final : public CodecPlan {
 
   CodecSettings settings_;
   CodecGroundRef ground_;
+  std::shared_ptr<const LowRankSlots> slots_;  // null but for low rank
   std::string text_;
   std::size_t most_bytes_;
 };
@@ -150,6 +159,7 @@ std::string text_of(const CodecSettings& settings) {
     return text;
   }
   if (settings.kind == Kind::ladder) return name_of(settings.kind);
+  if (settings.kind == Kind::low_rank) return "lowrank:" + std::to_string(settings.rank);
   text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
   if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
     text += ",size=" + std::to_string(settings.block_size);
@@ -182,13 +192,14 @@ std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
   if (settings.fits_bits)
     return std::make_shared<FitPlan>(text_of(settings), choice(fit_rungs(settings)),
                                      settings.noise);
-  HS_CHECK(settings.kind == Kind::dense || (settings.share > 0.0 && settings.share < 1.0));
+  const bool has_share = settings.kind != Kind::dense && settings.kind != Kind::low_rank;
+  HS_CHECK(!has_share || (settings.share > 0.0 && settings.share < 1.0));
   std::vector<float> finite(start.begin(), start.end());
   for (float& each : finite) each = std::isfinite(each) ? each : 0.0f;
   auto ground = std::make_shared<CodecGround>(CodecGround{settings.values, seed,
                                                           tag_of(text_of(settings), layout, start),
                                                           std::move(finite), Places(layout)});
-  return std::make_shared<Plan>(settings, std::move(ground));
+  return std::make_shared<Plan>(settings, std::move(ground), layout);
 }
 
 }  // namespace hearsay::gossip

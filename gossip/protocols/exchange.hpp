@@ -7,6 +7,7 @@
 //   push          1             4 N          receiver     kept in expectation only
 //   pairwise      2             8 N          both         kept exactly (up to rounding)
 //   push-sum      1             4 N + 8      receiver     mass-weighted mean kept exactly
+//   choco     1 a neighbour   the codec's    all of them  kept exactly (up to rounding)
 #pragma once
 
 #include <memory>
@@ -22,6 +23,10 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual Inbox::Keep keep() const = 0;
+  // Before anything else, when the peer begins: not from a checkpoint.
+  virtual void begin(PeerState&, Turn&) {}
+  // Whether start() speaks to all neighbours, whoever `partner` is.
+  virtual bool reaches_all() const { return false; }
   // Sends to `partner`; not while waiting(). False when nothing was sent.
   virtual bool start(PeerId partner, PeerState& peer, Turn& turn) = 0;
   // A frame that concerns weights (push, ack, request, reply, busy, returned).
@@ -42,5 +47,6 @@ class Exchange {
 std::unique_ptr<Exchange> make_pairwise();
 std::unique_ptr<Exchange> make_push(bool wait);
 std::unique_ptr<Exchange> make_push_sum(bool wait);
+std::unique_ptr<Exchange> make_choco(const GossipSettings& settings);
 
 }  // namespace hearsay::gossip

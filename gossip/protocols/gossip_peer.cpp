@@ -18,6 +18,7 @@ std::unique_ptr<Exchange> make_exchange(const GossipSettings& s) {
   switch (s.exchange) {
     case ExchangeKind::pairwise: return make_pairwise();
     case ExchangeKind::push: return make_push(s.wait);
+    case ExchangeKind::choco: return make_choco(s);
     case ExchangeKind::push_sum: break;
   }
   return make_push_sum(s.wait);
@@ -35,7 +36,9 @@ GossipPeer::GossipPeer(const GossipSettings& settings)
       exchange_(make_exchange(settings)),
       inbox_(exchange_->keep()),
       donor_rng_(kernels::Rng::stream(settings.seed, "donor", settings.self.value)) {
-  if (settings.exchange != ExchangeKind::pairwise) end_exchange_ = make_pairwise();
+  const bool is_one_way =
+      settings.exchange == ExchangeKind::push || settings.exchange == ExchangeKind::push_sum;
+  if (is_one_way) end_exchange_ = make_pairwise();
 }
 
 void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& out) {
@@ -56,6 +59,7 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
   turn.timer(turn.now + Time(limits::kBeat), kBeatTimer);
   if (std::exchange(started_, true)) return start_again(turn);
   if (peer_.outer) peer_.outer->begin(turn.model);
+  exchange_->begin(peer_, turn);
   if (peer_.settings.late) return start_late(turn);
   record_joined("start", turn);
   begin_block(turn);
@@ -164,6 +168,11 @@ void GossipPeer::start_due_merges(Turn& turn) {
 void GossipPeer::start_merge(Turn& turn) {
   if (peer_.steering) {
     for (Event& event : peer_.steering->look(peer_.merge_clock())) turn.record(std::move(event));
+  }
+  if (exchange_->reaches_all()) {
+    const bool started = exchange_->start(peer_.settings.self, peer_, turn);
+    ++(started ? peer_.counters.merges_started : peer_.counters.merges_skipped);
+    return;
   }
   const auto choice = choose_partner(turn.now);
   if (!choice) {

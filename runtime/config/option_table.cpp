@@ -151,7 +151,7 @@ constexpr std::array kOptions{
            .default_text = "pairwise",
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
-           .help = "pairwise, push, push-sum; local, ddp to compare",
+           .help = "pairwise, push, push-sum, choco; local, ddp",
            .detail = "diloco:lr=0.7,mu=0.9 to compare too: all average every --merge-every "
                      "epochs, and an outer optimiser takes the step.",
            .group = "gossip"},

@@ -20,6 +20,7 @@
 #include "kernels/core/errc.hpp"
 #include "runtime/config/option_table.hpp"
 #include "runtime/config/protocol_kinds.hpp"
+#include "runtime/host/build_choco.hpp"
 #include "runtime/host/build_communities.hpp"
 #include "runtime/host/build_outer.hpp"
 #include "runtime/sim/tamper.hpp"
@@ -74,6 +75,7 @@ std::shared_ptr<const gossip::Topology> random_regular(const Spec& spec, std::ui
 
 gossip::ExchangeKind exchange_kind(const std::string& name) {
   if (name == "pairwise") return gossip::ExchangeKind::pairwise;
+  if (name == "choco") return gossip::ExchangeKind::choco;
   return name == "push" ? gossip::ExchangeKind::push : gossip::ExchangeKind::push_sum;
 }
 
@@ -92,8 +94,9 @@ bool differs_from_default(const Spec& spec, const char* option) {
 void refuse_codec_where_it_does_not_fit(const RunConfig& config) {
   if (config.codec.text == find_option("codec")->default_text) return;
   const std::string given = "--codec " + config.codec.text;
-  if (config.protocol.name != "pairwise" && config.protocol.name != "push") {
-    throw UsageError(given + ": --protocol " + config.protocol.name +
+  const std::string& name = config.protocol.name;
+  if (name != "pairwise" && name != "push" && name != "choco") {
+    throw UsageError(given + ": --protocol " + name +
                      " needs whole models; take --codec raw, or --protocol pairwise or push");
   }
   for (const std::string& fault : config.chaos) {
@@ -230,17 +233,20 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   PoolPlan plan;
   const std::string& name = config.protocol.name;
   const bool baseline = is_baseline(name);
-  if (!baseline && name != "pairwise" && name != "push" && name != "push-sum") {
-    throw_unknown("protocol", name, {"pairwise", "push", "push-sum", "local", "ddp", "diloco"});
-  }
-  if (name == "diloco") {
-    plan.outer = diloco_settings(config.protocol);
-    if (config.merge_every.arg("mode")) refuse_without_effect(config, true, "--merge-every mode");
-  } else {
-    reject_unknown("--protocol", config.protocol, {}, 0);
-    plan.outer = outer_settings(config.outer);
+  if (!baseline && name != "pairwise" && name != "push" && name != "push-sum" && name != "choco") {
+    throw_unknown("protocol", name,
+                  {"pairwise", "push", "push-sum", "choco", "local", "ddp", "diloco"});
   }
   plan.topology = build_topology(config.topology, config.peers, config.seed);
+  plan.outer = outer_settings(config.outer);
+  if (name == "diloco") {
+    plan.outer = diloco_settings(config.protocol);
+    refuse_without_effect(config, config.merge_every.arg("mode").has_value(), "--merge-every mode");
+  } else if (name == "choco") {
+    plan.choco_gamma = choco_gamma(config, *plan.topology);
+  } else {
+    reject_unknown("--protocol", config.protocol, {}, 0);
+  }
   plan.policy = build_policy(config.merge, fewest_neighbours(*plan.topology, config.peers));
   plan.blocks = build_block_plan(config.merge_every);
   plan.end_game = end_game_rounds(config.end_game);
@@ -248,16 +254,19 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   plan.equal_steps = is_synchronous(name);
   plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence() ||
                                    plan.policy->guards().gate_kappa);
-  if (baseline) {
+  const bool is_choco = name == "choco";  // its copies decide, and nobody answers
+  if (baseline || is_choco) {
     refuse_without_effect(config, config.wait, "--wait");
-    refuse_without_effect(config, config.until_converged, "--until-converged");
     refuse_without_effect(config, plan.end_game > 0, "--end-game");
+  }
+  if (baseline) {
+    refuse_without_effect(config, config.until_converged, "--until-converged");
     refuse_without_effect(config, differs_from_default(config.topology, "topology"), "--topology");
     if (name != "diloco")
       refuse_without_effect(config, differs_from_default(config.merge_every, "merge-every"),
                             "--merge-every");
   }
-  if (baseline || name == "push-sum") {  // push-sum's masses decide
+  if (baseline || is_choco || name == "push-sum") {  // push-sum's masses decide
     refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
   refuse_outer_where_it_does_not_fit(config, *plan.policy);
@@ -306,6 +315,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.codec = plan.codec;
   settings.communities = plan.communities;
   settings.outer = plan.outer;
+  settings.choco_gamma = plan.choco_gamma;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

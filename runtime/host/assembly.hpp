@@ -49,6 +49,7 @@ struct PoolPlan {
   std::shared_ptr<const gossip::CodecPlan> codec;
   std::shared_ptr<const gossip::CommunityPlan> communities;  // null: all are alike
   std::optional<gossip::OuterSettings> outer;                // none: merges move the weights
+  double choco_gamma = 0.0;                                  // --protocol choco
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
   bool gossips = false;      // merges weights (not a baseline)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gossip/choco/choco_message.hpp"
 #include "kernels/core/errc.hpp"
 
 namespace hearsay::runtime {
@@ -17,9 +18,9 @@ using kernels::UsageError;
 using Kind = CodecSettings::Kind;
 
 const std::string kOption = "--codec";
-const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16", "int8",
-                                      "int4",      "lloyd3", "lloyd2", "sign", "topk",
-                                      "threshold", "randk",  "blocks"};
+const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16",   "int8",
+                                      "int4",      "lloyd3", "lloyd2", "sign",   "topk",
+                                      "threshold", "randk",  "blocks", "lowrank"};
 const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "lloyd3", "lloyd2",
                                           "sign", "auto", "sr",   "ef",   "mirror"};
 
@@ -82,8 +83,28 @@ Kind sparse_kind(const std::string& name) {
   throw_unknown("codec", name, kHeads);
 }
 
+// lowrank:4
+CodecSettings low_rank(const Spec& spec) {
+  reject_unknown(kOption, spec, {}, 1);
+  if (spec.values.empty()) {
+    throw UsageError(kOption +
+                     " lowrank: say along how many directions of each matrix, such as "
+                     "lowrank:4");
+  }
+  constexpr std::uint64_t kMostRank = 64;
+  CodecSettings settings;
+  settings.kind = Kind::low_rank;
+  settings.rank = parse_count(kOption, spec.values.front());
+  if (settings.rank < 1 || settings.rank > kMostRank) {
+    throw UsageError(kOption + " " + spec.text + ": 1 to " + std::to_string(kMostRank) +
+                     " directions");
+  }
+  return settings;
+}
+
 CodecSettings head_of(const Spec& spec) {
   CodecSettings settings;
+  if (spec.name == "lowrank") return low_rank(spec);
   if (const auto kind = value_kind(spec.name)) {
     settings.values = value_code(spec, *kind);
     return settings;
@@ -114,6 +135,11 @@ void say_once(const Spec& whole, std::string& subject, const std::string& name) 
 
 void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSettings& settings) {
   const bool is_dense = settings.kind == Kind::dense;
+  if (settings.kind == Kind::low_rank) {
+    throw UsageError(kOption + " " + whole.text +
+                     ": 'lowrank' takes no modifier; its answers "
+                     "speak of what was asked about, and what is left out is said later");
+  }
   if (const auto kind = value_kind(modifier.name)) {
     if (is_dense) {
       throw UsageError(kOption + " " + whole.text + ": '" + whole.name +
@@ -215,6 +241,15 @@ std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
   const auto settings = codec_settings(codec);
   if (!settings) return nullptr;
   return gossip::make_codec_plan(*settings, layout, start, seed);
+}
+
+std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& config,
+                                                          const kernels::Layout& layout,
+                                                          std::span<const float> start) {
+  if (config.protocol.name != "choco") return build_codec(config.codec, layout, start, config.seed);
+  const std::vector<float> zeros(start.size());
+  return std::make_shared<const gossip::ChocoPlan>(
+      build_codec(config.codec, layout, zeros, config.seed), start.size());
 }
 
 }  // namespace hearsay::runtime

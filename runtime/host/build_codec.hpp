@@ -7,6 +7,7 @@
 //   topk:1%, threshold:1%      the weights that changed most; exact, or by a threshold in one pass
 //   randk:1%                   random weights
 //   blocks:0.0625,size=64      random aligned blocks of 16 to 4096 weights, each once a round
+//   lowrank:4                  each matrix along so many directions, the rest whole
 //   +fp32 +bf16 +int8 and so on
 //                              how the chosen weights are written (fp32)
 //   +auto                      in 2, 3, 4 or 8 bits, as the distance between peers asks for
@@ -22,6 +23,7 @@
 #include <span>
 
 #include "gossip/codec/plan.hpp"
+#include "runtime/config/run_config.hpp"
 #include "runtime/config/spec.hpp"
 
 namespace hearsay::runtime {
@@ -33,5 +35,10 @@ std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
                                                      const kernels::Layout& layout,
                                                      std::span<const float> start,
                                                      std::uint64_t seed);
+
+// The codec of a pool: of --protocol choco, that of differences between published copies.
+std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& config,
+                                                          const kernels::Layout& layout,
+                                                          std::span<const float> start);
 
 }  // namespace hearsay::runtime

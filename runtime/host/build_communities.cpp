@@ -130,7 +130,7 @@ void refuse_without_effect(const RunConfig& config) {
   if (shares && config.cluster.name == "given")
     throw UsageError(given + ": has no effect where communities are given; leave it out");
   const std::string& protocol = config.protocol.name;
-  if (config.cluster.name != kOff && is_baseline(protocol)) {
+  if (config.cluster.name != kOff && (is_baseline(protocol) || protocol == "choco")) {
     throw UsageError(kCluster + ": has no effect on --protocol " + protocol + "; leave it out");
   }
 }

@@ -125,6 +125,11 @@ void refuse_outer_where_it_does_not_fit(const RunConfig& config, const merge::Po
            "--protocol push-sum weighs models by masses, and slow weights would need their "
            "own; take pairwise or push");
   }
+  if (protocol == "choco") {
+    refuse(config,
+           "--protocol choco moves towards copies a little at each message, and a step of "
+           "slow weights would count each of them as a block; take pairwise or push");
+  }
   if (policy.guards().crowd) {
     refuse(config, "--merge " + config.merge.name +
                        " moves to the centre of several models, which is no step of one pair; "

@@ -40,7 +40,7 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
   data_digest_ = dataset_digest(dataset);
   context_ = build_context(config.model, dataset.train, 1,
                            std::max<std::size_t>(config.batch, kEvaluationChunk));
-  codec_ = build_codec(config.codec, layout(), context_->first_weights(config.seed), config.seed);
+  codec_ = build_pool_codec(config, layout(), context_->first_weights(config.seed));
   if (plan.communities) sketch_values_ = plan.communities->sketch_values();
   shard_examples_ = partition_.owned[self.value].size();
   const NnTrainerOptions options{config.seed,

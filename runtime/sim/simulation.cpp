@@ -71,8 +71,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   data_digest_ = dataset_digest(dataset);
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
   context_ = build_context(config.model, dataset.train, lane_->workers(), chunk);
-  plan_.codec =
-      build_codec(config.codec, layout(), context_->first_weights(config.seed), config.seed);
+  plan_.codec = build_pool_codec(config, layout(), context_->first_weights(config.seed));
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);
@@ -91,7 +90,8 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     peers_.push_back(std::move(peer));
   }
   options_.has_mass = config.protocol.name == "push-sum";
-  options_.is_one_way = options_.has_mass || config.protocol.name == "push";
+  options_.is_one_way =
+      options_.has_mass || config.protocol.name == "push" || config.protocol.name == "choco";
   if (plan_.gossips) {
     options_.topology = plan_.topology;
     options_.steps_between_merges = static_cast<std::uint64_t>(

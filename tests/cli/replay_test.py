@@ -31,6 +31,8 @@ class ReplayTest(pools.PoolTest):
         for words in (("--protocol", "pairwise"), ("--protocol", "push", "--merge", "median:b=3"),
                       ("--protocol", "push-sum"), ("--protocol", "ddp"), ("--protocol", "diloco"),
                       ("--outer", "noloco:a=0.5", "--codec", "int8"), ("--outer", "delayed:n=2"),
+                      ("--codec", "lowrank:2"),
+                      ("--protocol", "choco", "--topology", "ring", "--codec", "topk:20%"),
                       ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
             with self.subTest(words=words):
                 self.pool("--epochs", "15", *words)

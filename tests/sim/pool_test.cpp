@@ -167,6 +167,40 @@ TEST_CASE("pools with an outer optimiser learn, with any codec, and one alone do
   CHECK(run(alone).result.test_acc_mean > 0.5);
 }
 
+TEST_CASE("two, three and four peers that speak in low rank learn as they should") {
+  const std::uint32_t peers = GENERATE(2u, 3u, 4u);
+  CAPTURE(peers);
+  auto config = base(peers), local = base(peers);
+  config.codec = spec("lowrank:2");
+  config.merge_every = spec("0.25");
+  local.protocol = spec("local");
+  const Outcome pool = run(config);
+  CHECK(pool.result.exit_code == 0);
+  CHECK(pool.broken == std::vector<std::string>{});
+  CHECK(pool.result.test_acc_mean > run(local).result.test_acc_mean - 0.01);
+  for (const PeerResult& peer : pool.result.peers) {
+    CHECK(peer.counters.merges_applied > 0);
+    CHECK(peer.counters.merges_refused == 0);
+  }
+}
+
+TEST_CASE(
+    "pools of published copies learn, and keep their log's promises through loss and deaths") {
+  const auto* codec = GENERATE("topk:20%", "int8", "randk:30%+int8");
+  const auto* chaos = GENERATE("", "drop=5%", "kill=p02@30%..60%", "corrupt=5%");
+  CAPTURE(codec, chaos);
+  auto config = base(6);
+  config.protocol = spec("choco");
+  config.topology = spec("ring");
+  config.codec = spec(codec);
+  config.merge_every = spec("0.25");
+  if (*chaos != '\0') config.chaos = {chaos};
+  const Outcome outcome = run(config);
+  CHECK(outcome.result.exit_code == 0);
+  CHECK(outcome.broken == std::vector<std::string>{});
+  CHECK(outcome.result.test_acc_mean > 0.5);
+}
+
 TEST_CASE("odd pools: nobody starves and the longest gap between merges is reported") {
   const std::uint32_t peers = GENERATE(1u, 3u, 5u, 7u);
   CAPTURE(peers);

@@ -164,6 +164,18 @@ const std::vector<Case>& cases() {
        .net = "link:bandwidth=10Mb/s,latency=1ms",
        .end_game = "rounds=4",
        .outer = "delayed:n=3,c=0.1"},
+      {.name = "low rank",
+       .merge_every = "0.25",
+       .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
+       .codec = "lowrank:2"},
+      {.name = "copies of neighbours",
+       .protocol = "choco:gamma=0.3",
+       .merge_every = "0.2",
+       .topology = "ring",
+       .chaos = {"drop=5%", "kill=p02@30%..50%"},
+       .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
+       .compute = "jitter:cv=0.3",
+       .codec = "topk:20%+int8"},
       {.name = "diloco",
        .protocol = "diloco",
        .merge_every = "0.3",
@@ -261,8 +273,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{29}));
-  REQUIRE(cases().size() == 29);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{31}));
+  REQUIRE(cases().size() == 31);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -19,7 +19,7 @@ void Diloco::on(const Input& input, Time now, LocalModel& model, Actions& out) {
     step_done(done->report, now, model, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
     ring_.receive(in->frame, out);
-    if (ring_.advance(model.gradient(), model, out)) round_finished(now, model, out);
+    take_waiting(now, model, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
     if (ring_.is_broken()) finish(*stop_reason_, true, out);
@@ -37,6 +37,7 @@ void Diloco::start(LocalModel& model, Actions& out) {
   if (is_first) outer_.begin(model);
   const bool was_reducing = ring_.is_reducing();
   ring_.begin_again(!is_first);
+  values_ = {};
   done_ = false;
   stop_reason_.reset();
   if (counters_.steps >= budget() && steps_in_round_ == 0) return finish("finished", true, out);
@@ -69,18 +70,23 @@ void Diloco::step_done(const StepReport& report, Time now, LocalModel& model, Ac
     return;
   }
   reduce(model, out);
-  if (ring_.advance(model.gradient(), model, out)) round_finished(now, model, out);
+  take_waiting(now, model, out);
+}
+
+void Diloco::take_waiting(Time now, LocalModel& model, Actions& out) {
+  if (values_.size() == 0) return;  // the own part is not ready
+  if (ring_.advance(values_.span(), model, out)) round_finished(now, model, out);
 }
 
 // A loss that is not finite travels as a NaN weight, so that everyone finds out in the same round.
 void Diloco::reduce(LocalModel& model, Actions& out) {
   const merge::SnapshotRef own = model.snapshot();
-  const std::span<float> values = model.gradient();  // nobody needs it between mini-batches
-  std::copy(own->span().begin(), own->span().end(), values.begin());
+  values_ = kernels::Buffer<float>(own->size());
+  std::copy(own->span().begin(), own->span().end(), values_.data());
   ring_.begin(
       round_,
       {is_finite_ ? 1.0 : std::numeric_limits<double>::quiet_NaN(), stop_reason_.has_value()},
-      values, model, out);
+      values_.span(), model, out);
 }
 
 void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
@@ -98,7 +104,8 @@ void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
         "stops training")});
     return finish("diverged", false, out);
   }
-  const std::span<float> mean = model.gradient();
+  kernels::Buffer<float> sum = std::exchange(values_, {});
+  const std::span<float> mean = sum.span();
   const float share = static_cast<float>(1.0 / total.weight);
   for (float& value : mean) value *= share;
   Turn turn{now, model, out};
@@ -110,6 +117,9 @@ void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
 
 void Diloco::state(Archive& archive) {
   archive("counters", counters_)("log", log_)("outer", outer_)("ring", ring_)("done", done_);
+  archive.array("values", values_);
+  if (values_.size() != 0 && values_.size() != outer_.slow().size())
+    archive.fail("values", "are of another size than the slow weights");
   archive("round", round_)("steps_in_round", steps_in_round_)("stop", stop_reason_);
   archive("last_loss", last_loss_)("finite", is_finite_);
 }

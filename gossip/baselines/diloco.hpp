@@ -15,6 +15,7 @@
 #include "gossip/baselines/ring_all_reduce.hpp"
 #include "gossip/outer/outer_optimizer.hpp"
 #include "gossip/protocol.hpp"
+#include "kernels/core/buffer.hpp"
 
 namespace hearsay::gossip {
 
@@ -42,6 +43,7 @@ class Diloco final : public Protocol {
   void start(LocalModel& model, Actions& out);
   void step_done(const StepReport& report, Time now, LocalModel& model, Actions& out);
   void reduce(LocalModel& model, Actions& out);
+  void take_waiting(Time now, LocalModel& model, Actions& out);
   void round_finished(Time now, LocalModel& model, Actions& out);
   void partner_down(PeerId who, Actions& out);
   void finish(const std::string& reason, bool alive, Actions& out);
@@ -52,6 +54,7 @@ class Diloco final : public Protocol {
   EpochLog log_;
   OuterOptimizer outer_;
   RingAllReduce ring_;
+  kernels::Buffer<float> values_;  // [weights] own, then summed; empty between rounds
   std::uint64_t round_ = 0, steps_in_round_ = 0;
   double last_loss_ = 0.0;
   bool is_finite_ = true, done_ = false;

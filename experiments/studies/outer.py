@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outer optimisers, published copies and low rank on the preset `digits`, several seeds each: accuracy against bytes.
 
-    experiments/studies/outer.py --binary build/ci/hearsay [--seeds 0,1,2,3,4] [--only NAME,NAME]
+    experiments/studies/outer.py --binary build/ci/hearsay [--seeds 0,1,2,3,4] [--only "NAME;NAME"]
 
 Half a minute of one core for all. Differences between rows are of the same seeds.
 """
@@ -62,12 +62,12 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--binary", required=True)
     options.add_argument("--seeds", default="0,1,2,3,4")
-    options.add_argument("--only", default="", help="names of pools, joined by ','")
+    options.add_argument("--only", default="", help="names of pools, joined by ';'")
     given = options.parse_args()
-    wanted = [name for name in given.only.split(",") if name] or list(POOLS)
+    wanted = [name for name in given.only.split(";") if name] or list(POOLS)
     for name in wanted:
         if name not in POOLS:
-            sys.exit(f"--only: there is no pool '{name}'; there are {', '.join(POOLS)}")
+            sys.exit(f"--only: there is no pool '{name}'; there are {'; '.join(POOLS)}")
     seeds = [int(seed) for seed in given.seeds.split(",")]
     print("| pool | flags | mean | worst | MB |\n|---|---|---|---|---|")
     for name in wanted:

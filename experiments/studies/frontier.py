@@ -23,36 +23,30 @@ import sys
 POOL = ("--peers 16 --epochs 25 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
         "--model mlp:256,128 --data fashion-mnist --eval-every 0").split()
 
-# name, --codec, --merge, --merge-every, --protocol
-DENSE = [("raw", rate, "ema:0.5", "pairwise") for rate in ("1", "2", "4", "8")]
-DENSE += [("raw", "1", "ema:0.5", "push")]
-DENSE += [(codec, rate, "ema:0.5", "pairwise") for codec in ("bf16", "int8", "int4")
-          for rate in ("1", "2", "4")]
-DENSE += [("int4", rate, "ema:0.5", "push") for rate in ("1", "2")]
-DENSE += [("int4+ef", "1", "ema:0.5", "pairwise")]
-SPARSE = [(f"topk:{density}+{values}", rate, f"ema:{alpha}", "pairwise")
-          for density, rate in (("0.01", "0.0625"), ("0.01", "0.125"), ("0.05", "0.25"), ("0.05", "0.5"),
-                                ("0.1", "0.5"), ("0.1", "1"))
-          for values in ("int8", "int4") for alpha in ("0.5", "0.9")]
-SPARSE += [("topk:0.002+int8", "0.0625", "ema:0.9", "pairwise"),
-           ("topk:0.005+int8", "0.0625", "ema:0.9", "pairwise"),
-           ("topk:0.02+int8", "0.125", "ema:0.9", "pairwise"),
-           ("topk:0.05+fp32", "0.5", "ema:0.9", "pairwise"),
-           ("topk:0.05+int8+mirror", "0.5", "ema:0.5", "pairwise"),
-           ("topk:0.01+int8+mirror", "0.0625", "ema:0.5", "pairwise"),
-           ("topk:0.05+int4+mirror", "0.25", "ema:0.5", "pairwise"),
-           ("topk:0.05+int8", "0.25", "ema:0.9", "push"),
-           ("topk:0.01+int8", "0.0625", "ema:0.9", "push"),
-           ("threshold:0.05+int8", "0.5", "ema:0.9", "pairwise"),
-           ("randk:0.05+int8", "0.25", "ema:0.9", "pairwise"),
-           ("randk:0.05+int8+mirror", "0.25", "ema:0.5", "pairwise"),
-           ("blocks:0.0625+int8", "0.25", "ema:0.9", "pairwise"),
-           ("blocks:0.0625+int8+mirror", "0.25", "ema:0.5", "pairwise"),
-           ("blocks:0.0625+int4+mirror", "0.125", "ema:0.5", "pairwise"),
-           ("topk:0.02+int4+mirror", "0.25", "ema:0.5", "pairwise")]
-SPARSE += [(f"blocks:{density}+int4+mirror", rate, "ema:0.5", "pairwise")
-           for density, rates in (("0.0625", ("0.1875", "0.25", "0.55", "1")),
-                                  ("0.25", ("0.5", "0.75", "1", "2", "4"))) for rate in rates]
+# --codec, --merge-every, --merge, --protocol, --outer
+DENSE = [("raw", rate, "ema:0.5", "pairwise", "none") for rate in ("1", "2", "4")]
+DENSE += [(codec, rate, "ema:0.5", "pairwise", "none") for codec, rates in
+          (("bf16", "1"), ("int8", "124"), ("int4", "124"), ("lloyd3", "12"), ("lloyd2", "12"))
+          for rate in rates]
+DENSE += [("int4", "1", "ema:0.5", "push", "none"), ("int4+ef", "1", "ema:0.5", "pairwise", "none")]
+OUTER = [("raw", "1", "ema:0.5", "pairwise", "noloco"), ("int4", "2", "ema:0.5", "pairwise", "noloco"),
+         ("raw", "1", "ema:0.5", "pairwise", "nesterov")]
+SPARSE = [(codec, rate, merge, "pairwise", "none") for codec, rate, merge in (
+    ("topk:0.01+int8", "0.125", "ema:0.9"), ("topk:0.05+int8", "0.25", "ema:0.9"),
+    ("topk:0.05+int8", "0.5", "ema:0.9"), ("topk:0.1+int8", "0.5", "ema:0.9"),
+    ("topk:0.05+int4", "0.25", "ema:0.5"), ("topk:0.05+int4+mirror", "0.25", "ema:0.5"),
+    ("topk:0.0625+auto+mirror", "0.25", "ema:0.5"), ("threshold:0.05+int8", "0.5", "ema:0.9"),
+    ("randk:0.05+int8", "0.25", "ema:0.9"), ("randk:0.0625+auto+mirror", "0.155", "ema:0.5"),
+    ("blocks:0.0625+int8", "0.25", "ema:0.9"), ("blocks:0.0625+int8+mirror", "0.25", "ema:0.5"),
+    ("blocks:0.0625+lloyd3+mirror", "0.137", "ema:0.5"), ("blocks:0.0625+lloyd2+mirror", "0.1", "ema:0.5"),
+    ("blocks:0.0625+lloyd2+mirror", "0.3", "ema:0.5"), ("blocks:0.0625+sign+mirror", "0.1", "ema:0.3"),
+    ("blocks:0.125+auto+mirror", "0.23", "ema:0.5"), ("blocks:0.125+auto:noise=0.4+mirror", "0.6", "ema:0.5"),
+    ("blocks:0.03125+auto+mirror", "0.18", "ema:0.5"))]
+SPARSE += [(f"blocks:{density}+{bits}+mirror", rate, "ema:0.5", "pairwise", "none")
+           for density, bits, rates in (
+               ("0.0625", "int4", ("0.125", "0.1875", "0.55")), ("0.25", "int4", ("0.5", "0.75", "4")),
+               ("0.0625", "auto", ("0.155", "0.3")), ("0.25", "auto", ("0.3", "0.45", "0.6", "1", "2")))
+           for rate in rates]
 
 
 def flags():
@@ -66,28 +60,28 @@ def flags():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, one thread each")
     parser.add_argument("--extra", default="",
-                        help="more configurations: CODEC;RATE;MERGE;PROTOCOL, blanks between")
+                        help="more configurations: CODEC;RATE;MERGE;PROTOCOL;OUTER, blanks between")
     parser.add_argument("--plot", type=pathlib.Path)
     parser.add_argument("--json", type=pathlib.Path)
     return parser.parse_args()
 
 
 def name_of(config):
-    codec, rate, merge, protocol = config
-    steps = f"lambda {rate}"
-    return f"{codec}, {steps}, {merge}" + ("" if protocol == "pairwise" else f", {protocol}")
+    codec, rate, merge, protocol, outer = config
+    return (f"{codec}, lambda {rate}, {merge}" + ("" if protocol == "pairwise" else f", {protocol}") +
+            ("" if outer == "none" else f", {outer}"))
 
 
 def run(options, config, split, seed):
-    codec, rate, merge, protocol = config
-    folder = options.out / (f"{split}-{codec}-{rate}-{merge}-{protocol}-s{seed}".replace(":", ""))
+    codec, rate, merge, protocol, outer = config
+    folder = options.out / (f"{split}-{codec}-{rate}-{merge}-{protocol}-{outer}-s{seed}".replace(":", ""))
     result = folder / "result.json"
     if folder.exists() and not result.exists():
         shutil.rmtree(folder)  # interrupted: begin again
     if not result.exists():
         every = rate if float(rate) >= 1 else f"{rate},mode=steps"
         command = [options.binary, "sim", *POOL, "--split", split, "--codec", codec, "--merge-every", every,
-                   "--merge", merge, "--protocol", protocol, "--device", options.device, "--threads", "1",
+                   "--merge", merge, "--protocol", protocol, "--outer", outer, "--device", options.device, "--threads", "1",
                    "--seed", str(seed), "--run", str(folder), "--quiet"]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if not result.exists():
@@ -156,7 +150,7 @@ def plot(path, tables):
 def main():
     options = flags()
     words = [word for word in options.only.split(",") if word]
-    configs = [c for c in DENSE + SPARSE if not words or any(word in name_of(c) for word in words)]
+    configs = [c for c in DENSE + OUTER + SPARSE if not words or any(word in name_of(c) for word in words)]
     configs += [tuple(text.split(";")) for text in options.extra.split()]
     seeds = [int(seed) for seed in options.seeds.split(",")]
     tables = {}

@@ -33,6 +33,9 @@ enum class FrameKind : std::uint8_t {
   left,      // the sender will not answer any more
   fetch,     // a late joiner asks for weights to begin with
   model,     // the weights that were asked for; how far the sender is, as a share of its epochs
+  examples,  // examples for the receiver; to be owned by it when `wants_ack`
+  receipt,   // which of them it has taken: bit i of `seq`, the i-th
+  offered,   // has the offer `seq` come? if not, it is void
 };
 
 struct Vote {
@@ -59,17 +62,20 @@ struct Frame {
   std::vector<Sketch> sketches;  // beside weights, all of one size; see communities/
   // Control frames have neither of these, others one.
   merge::SnapshotRef values;  // weights or slice
-  merge::PackedRef packed;    // weights in the pool's codec
+  merge::PackedRef packed;    // weights in the pool's codec, or examples (examples/example.hpp)
 
   static constexpr std::uint64_t kHeaderBytes = 64;
   static constexpr std::uint64_t kVoteBytes = 8;
   static constexpr std::uint64_t kPulseBytes = 12;
-  static constexpr std::uint64_t kSketchHeadBytes = 12;                            // and 2 a value
-  bool carries_weights() const { return values != nullptr || packed != nullptr; }  // or a slice
+  static constexpr std::uint64_t kSketchHeadBytes = 12;  // and 2 a value
+  // Or a slice, or examples: what is large, and not sent in vain.
+  bool carries_weights() const { return values != nullptr || packed != nullptr; }
   std::uint64_t payload_bytes() const {
     if (packed) return packed->bytes.size();
     return values ? values->size() * sizeof(float) : 0;
   }
+  // Of the payload: raw data, not weights.
+  std::uint64_t example_bytes() const { return kind == FrameKind::examples ? payload_bytes() : 0; }
   std::uint64_t wire_bytes() const {
     return payload_bytes() + kHeaderBytes + kVoteBytes * votes.size() +
            kPulseBytes * pulses.size() + sketches.size() * (kSketchHeadBytes + 2 * sketch_values());
@@ -87,7 +93,7 @@ struct Frame {
       if (!sketch.values || sketch.size() != sketch_values()) a.fail("sketches", "differ in size");
     }
     if (values && packed) a.fail("packed", "comes beside values");
-    if (kind > FrameKind::model) a.fail("kind", "does not exist");
+    if (kind > FrameKind::offered) a.fail("kind", "does not exist");
     const bool is_share = alpha >= 0.0 && alpha <= 1.0;
     const bool is_mass = mass >= 0.0 && mass <= limits::kMostMass;
     if (kind != FrameKind::chunk && !(is_share && is_mass)) a.fail("alpha", "is out of range");

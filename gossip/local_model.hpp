@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "gossip/event.hpp"
+#include "gossip/examples/example_store.hpp"
 #include "kernels/ops/merge_ops.hpp"
 #include "kernels/ops/sketch_ops.hpp"
 #include "merge/crowd.hpp"
@@ -57,6 +59,18 @@ class LocalModel {
   virtual double block_displacement() = 0;
   // A sketch of that displacement; empty where no block has begun.
   virtual std::vector<float> block_sketch(const kernels::SketchPlan& plan) = 0;
+
+  // The model of another peer, which is about to be merged: a chance to see what it makes of the
+  // own examples.
+  virtual void heard(PeerId /*from*/, const merge::Snapshot& /*in*/) {}
+  // What is known of the own examples since the last call, for the log.
+  virtual std::vector<Event> take_events() { return {}; }
+
+  // How unsure a model is of the own examples: the mean of 1 - confidence over some of them; null:
+  // the own model. 1 where that cannot be told.
+  virtual double doubt(const merge::Snapshot* /*model*/) { return 1.0; }
+  // What the peer has to learn from, where examples are passed on; null elsewhere.
+  virtual ExampleStore* examples() { return nullptr; }
 
   // Of the weights, for the log; empty where nobody keeps them (costs one pass).
   virtual std::string digest() { return {}; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -101,11 +102,32 @@ merge::Decision gate(merge::Decision decision, double kappa, const MergeRequest&
   return {merge::Verdict::refuse, 0.0, "gate: the loss would rise"};
 }
 
+// Whether the two trade models instead: rarely, sooner where this model has not been here for long,
+// and where it has as much to learn here as the own one. Whoever is asked decides for both.
+bool trades(const merge::Decision& decision, const MergeRequest& request, PeerState& peer,
+            Turn& turn) {
+  if (!peer.settings.trade || request.frame.kind != FrameKind::request || request.frame.end_game)
+    return false;
+  const double drawn = peer.trade_rng.uniform();
+  const TradePlan& plan = *peer.settings.trade;
+  if (decision.verdict == merge::Verdict::refuse || drawn >= plan.chance) return false;
+  const auto last = peer.traded_at.find(request.frame.from);
+  const double away = last == peer.traded_at.end()
+                          ? std::numeric_limits<double>::infinity()
+                          : static_cast<double>(peer.merge_clock() - last->second);
+  const double own = turn.model.doubt(nullptr), theirs = turn.model.doubt(request.heard.in.get());
+  const double gain = own > 0.0 ? std::min(1.0, theirs / own) : 1.0;
+  if (drawn >= plan.chance * (1.0 - std::exp(-away / plan.horizon)) * gain) return false;
+  peer.traded_at[request.frame.from] = peer.merge_clock();
+  return true;
+}
+
 merge::Decision decide(const merge::Evidence& evidence, const MergeRequest& request,
-                       const PeerState& peer, Turn& turn, std::optional<ProbeLosses>& measured) {
+                       PeerState& peer, Turn& turn, std::optional<ProbeLosses>& measured) {
   const merge::Policy& policy = *peer.settings.policy;
   if (request.fixed_alpha) return policy.decide_fixed(evidence, *request.fixed_alpha);
   merge::Decision decision = policy.decide(evidence);
+  if (trades(decision, request, peer, turn)) return {merge::Verdict::accept, 1.0, "trade"};
   if (decision.verdict == merge::Verdict::refuse) return decision;
   if (policy.guards().gate_kappa)
     decision = gate(decision, *policy.guards().gate_kappa, request, turn, measured);
@@ -221,6 +243,7 @@ merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn)
   if (decision.verdict == merge::Verdict::hold &&
       !hold(*peer.settings.policy->guards().crowd, request, peer))
     return decision;
+  turn.model.heard(frame.from, *request.heard.in);
   const std::size_t models = apply(decision, request, peer, turn);
   advance_clocks(frame, age_samples, peer);
   Event applied("merge.applied");
@@ -230,6 +253,7 @@ merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn)
   if (std::string after = turn.model.digest(); !after.empty()) applied.add("after", after);
   turn.record(std::move(applied));
   observe_convergence(evidence, peer, turn);
+  if (peer.transfers && peer.progress() < 1.0) peer.transfers->offer(frame.from, peer, turn);
   return decision;
 }
 

@@ -15,6 +15,7 @@
 #include "gossip/convergence.hpp"
 #include "gossip/crowd.hpp"
 #include "gossip/displacements.hpp"
+#include "gossip/examples/transfers.hpp"
 #include "gossip/outer/outer_optimizer.hpp"
 #include "gossip/peer_table.hpp"
 #include "gossip/protocol.hpp"
@@ -27,6 +28,12 @@
 namespace hearsay::gossip {
 
 enum class ExchangeKind { pairwise, push, push_sum, choco };
+
+// --trade: now and then two peers trade models instead of merging them.
+struct TradePlan {
+  double chance = 0.1;    // at a merge, of a model that is new here and at least as unsure as ours
+  double horizon = 16.0;  // own merges after which a model counts as nearly new again
+};
 
 struct GossipSettings {
   PeerId self;
@@ -47,6 +54,8 @@ struct GossipSettings {
   std::shared_ptr<const CodecPlan> codec;  // of pairwise, push and choco; null: weights as they are
   std::shared_ptr<const CommunityPlan> communities;  // null: all neighbours are alike
   std::optional<OuterSettings> outer;  // of pairwise and push; none: merges move the weights
+  std::optional<TradePlan> trade;      // none: models stay where they are
+  std::shared_ptr<const TransferPlan> transfers;  // null: examples stay where they are
 };
 
 // One call into the protocol: the instant, the model, and where actions go.
@@ -77,9 +86,11 @@ struct PeerState {
         votes(s.self, s.peers),
         next_seq(first_seq(s.incarnation)),
         backoff(kernels::Rng::stream(s.seed, "backoff", s.self.value)),
-        codec(s.codec ? s.codec->make(s.self) : nullptr) {
+        codec(s.codec ? s.codec->make(s.self) : nullptr),
+        trade_rng(kernels::Rng::stream(s.seed, "trade", s.self.value)) {
     if (s.communities)
       steering = std::make_unique<Steering>(s.communities, s.self, s.peers, s.incarnation);
+    if (s.transfers) transfers = std::make_unique<Transfers>(s.transfers);
     if (s.policy && s.policy->guards().crowd)
       partners = possible_partners(*s.topology, s.self, s.peers);
     if (s.outer) outer.emplace(*s.outer);
@@ -102,6 +113,9 @@ struct PeerState {
   std::unique_ptr<Codec> codec;                  // null: weights as they are
   std::unique_ptr<Steering> steering;            // null: partners are chosen evenly
   std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
+  std::unique_ptr<Transfers> transfers;          // null: examples stay where they are
+  kernels::Rng trade_rng;                        // draws a number for every request
+  std::map<PeerId, std::uint64_t> traded_at;     // merge clock when the model of a peer came here
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
   Strikes strikes;
   Displacements displacements;
@@ -118,6 +132,8 @@ struct PeerState {
     if (codec) a("codec", *codec);
     if (steering) a("steering", *steering);
     if (outer) a("outer", *outer);
+    if (transfers) a("transfers", *transfers);
+    if (settings.trade) a("trade_rng", trade_rng)("traded_at", traded_at);
   }
 
   // Between the merges that this peer starts, as things go; 0 before its first mini-batch.

@@ -15,6 +15,7 @@
 
 #include "gossip/archive.hpp"
 #include "gossip/event.hpp"
+#include "gossip/examples/holdings.hpp"
 #include "gossip/frame.hpp"
 #include "gossip/limits.hpp"
 #include "gossip/local_model.hpp"
@@ -73,15 +74,18 @@ struct SetTimer {
 struct Record {
   Event event;
 };
+struct Persist {
+  std::string line;  // to be on disk before any later action is carried out
+};
 struct EndGameBegins {};  // the weights of the run's result are these; merges will change them
 struct Finish {
   std::string reason;
   bool alive;
 };  // the protocol will do nothing more
 }  // namespace action
-using Action =
-    std::variant<action::Train, action::TrainGradient, action::ApplyGradient, action::Send,
-                 action::SetTimer, action::Record, action::EndGameBegins, action::Finish>;
+using Action = std::variant<action::Train, action::TrainGradient, action::ApplyGradient,
+                            action::Send, action::SetTimer, action::Record, action::Persist,
+                            action::EndGameBegins, action::Finish>;
 using Actions = std::vector<Action>;
 
 // What every protocol counts; summed into result.json.
@@ -122,6 +126,8 @@ class Protocol {
   virtual std::uint32_t partners_alive() const { return 0; }
   // [peer] its community, as this peer sees it; empty where there are none.
   virtual std::vector<std::uint32_t> communities() const { return {}; }
+  // What this peer had written down of its examples in earlier starts (action::Persist).
+  virtual void recollect(const Holdings&) {}
   // Everything that decides what it will do next, to go on from there. In a simulation the history
   // continues exactly; a live peer is told Start once more and gives up what was on its way.
   virtual void state(Archive& archive) = 0;

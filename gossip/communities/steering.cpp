@@ -149,6 +149,24 @@ std::vector<double> Steering::weights(double progress) const {
   return clustering::partner_weights(now, self_.value, outside);
 }
 
+std::optional<double> Steering::likeness(PeerId peer) const {
+  if (!finds() || !table_.knows(self_.value) || !table_.knows(peer.value)) return std::nullopt;
+  const std::vector<std::vector<float>> rows = table_.rows();
+  std::vector<double> mean(rows[self_.value].size(), 0.0);
+  for (const std::vector<float>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) mean[i] += row[i] / static_cast<double>(table_.known());
+  }
+  double aa = 0.0, bb = 0.0, ab = 0.0;
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    const double a = rows[self_.value][i] - mean[i], b = rows[peer.value][i] - mean[i];
+    aa += a * a;
+    bb += b * b;
+    ab += a * b;
+  }
+  if (!(aa > 0.0 && bb > 0.0)) return std::nullopt;
+  return std::clamp(0.5 + 0.5 * ab / std::sqrt(aa * bb), 0.0, 1.0);
+}
+
 void Steering::state(Archive& archive) {
   merge::PackedRef direction = packed(direction_);
   clustering::CommunitiesState kept = communities_.state();

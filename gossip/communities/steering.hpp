@@ -58,6 +58,9 @@ class Steering {
   std::vector<Event> look(std::uint64_t clock);
   // [peer] how gladly it is chosen, at this share of the run.
   std::vector<double> weights(double progress) const;
+  // How alike the own direction and that of `peer` are, 0 to 1: (1 + cosine) / 2, both centred on
+  // the mean of all that are known. None where one of the two is not known.
+  std::optional<double> likeness(kernels::PeerId peer) const;
   // [peer] its community; peers that are not known are in the own one.
   std::vector<std::uint32_t> labels() const;
 

@@ -150,6 +150,7 @@ void GossipPeer::end_block(Turn& turn) {
                               std::max<std::int64_t>(1, integer(block_.steps)));
   turn.record(std::move(finished.add("unorm", peer_.last_update_norm)));
   if (peer_.outer && !peer_.poisoned) note_restart(peer_.outer->block_ended(turn.model), turn);
+  for (Event& event : turn.model.take_events()) turn.record(std::move(event));
   const std::uint64_t left = block_.steps_left;  // of a block that a stop has cut short
   block_ = Block{};
   block_.steps_left = left;
@@ -241,6 +242,9 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
     case FrameKind::chunk: return;  // belongs to baselines
     case FrameKind::fetch: return fetch_asked(frame, turn);
     case FrameKind::model: return adopt(frame, turn);
+    case FrameKind::examples:
+    case FrameKind::receipt:
+    case FrameKind::offered: return examples_came(frame, turn);
     case FrameKind::busy:
       if (!fetch_ || fetch_->donor != frame.from || fetch_->seq != frame.answers) break;
       return donor_failed("busy", turn);
@@ -299,7 +303,23 @@ void GossipPeer::serve_inbox(Turn& turn) {
     Exchange& exchange = exchange_for(*frame);
     exchange.receive(std::move(*frame), peer_, turn);
   }
+  serve_examples(turn);
   check_votes();
+}
+
+// The examples of a mini-batch in progress stay where they are until it is done.
+void GossipPeer::examples_came(const Frame& frame, Turn& turn) {
+  if (!peer_.transfers || example_frames_.size() >= limits::kOffersWaiting) return;
+  example_frames_.push_back(frame);
+  if (at_boundary()) serve_examples(turn);
+}
+
+void GossipPeer::serve_examples(Turn& turn) {
+  while (!example_frames_.empty()) {
+    const Frame frame = std::move(example_frames_.front());
+    example_frames_.pop_front();
+    peer_.transfers->receive(frame, peer_, turn);
+  }
 }
 
 // Stops when everyone has voted, or when a majority has and the missing votes have not come for
@@ -351,8 +371,12 @@ void GossipPeer::state(Archive& archive) {
   archive("fetch", fetch_)("asked", asked_)("joining_since", joining_since_)("donor", donor_rng_);
   archive("fetches", fetches_)("last_beat", last_beat_)("frames_sent", frames_sent_);
   archive("frames_at_beat", frames_at_beat_)("step_since", step_since_)("started", started_);
+  if (peer_.transfers) archive("example_frames", example_frames_);
   archive("fetch_quiet", fetch_quiet_)("restores", restores_)("restoring", restoring_);
   if (!archive.loading()) return;
+  for (const Frame& frame : example_frames_) {
+    if (frame.kind < FrameKind::examples) archive.fail("example_frames", "one is of another kind");
+  }
   if (phase_ < Phase::joining || phase_ > Phase::done) archive.fail("phase", "does not exist");
   if (phase_ == Phase::end_game || phase_ == Phase::last_lingering) use_end_game_policy();
 }

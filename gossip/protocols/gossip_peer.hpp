@@ -11,6 +11,7 @@
 // _members.cpp (who is there), _end.cpp (finishing).
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ class GossipPeer final : public Protocol {
   }
   std::uint32_t partners_alive() const override {
     return peer_.settings.peers - 1 - static_cast<std::uint32_t>(peer_.table.out_of_reach());
+  }
+  void recollect(const Holdings& held) override {
+    if (peer_.transfers) peer_.transfers->restore(held);
   }
   std::vector<std::uint32_t> communities() const override {
     return peer_.steering ? peer_.steering->labels() : std::vector<std::uint32_t>{};
@@ -84,6 +88,8 @@ class GossipPeer final : public Protocol {
   void restore(const std::string& detail, Turn& turn);
   void diverged(const std::string& detail, Turn& turn);
 
+  void examples_came(const Frame& frame, Turn& turn);
+  void serve_examples(Turn& turn);
   void accept_weights(Frame frame, Turn& turn);
   void refuse_weights(Frame frame, const char* why, Turn& turn);
   void answer_ping(PeerId who, Turn& turn);
@@ -131,6 +137,7 @@ class GossipPeer final : public Protocol {
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Exchange> end_exchange_;  // pairwise, for the end game of one-way protocols
   Inbox inbox_;
+  std::deque<Frame> example_frames_;  // that wait for the next boundary
   Phase phase_ = Phase::training;
   Block block_;
   std::vector<PeerId> burst_;   // partners of this boundary's merges so far

@@ -73,6 +73,7 @@ void GossipPeer::beat(Turn& turn) {
   }
   for (const PeerId peer : peer_.table.retries(turn.now, peer_.backoff))
     turn.send(control_frame(FrameKind::ping, peer, 0, peer_));
+  if (peer_.transfers) peer_.transfers->ask_again(peer_, turn);
   if (frames_sent_ == frames_at_beat_) ping_somebody(turn);
   frames_at_beat_ = frames_sent_;
   turn.timer(turn.now + Time(limits::kBeat), kBeatTimer);

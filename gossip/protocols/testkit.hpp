@@ -15,7 +15,7 @@
 
 namespace hearsay::gossip::testkit {
 
-class TinyModel final : public LocalModel {
+class TinyModel : public LocalModel {
  public:
   explicit TinyModel(std::vector<float> start) : w(std::move(start)), g(w.size()) {}
   std::size_t size() const override { return w.size(); }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "gossip/event.hpp"
+#include "gossip/examples/transfers.hpp"
 #include "gossip/limits.hpp"
 #include "gossip/wire/crc32c.hpp"
 #include "kernels/core/check.hpp"
@@ -70,8 +71,25 @@ bool speaks_codec(FrameKind kind) {
   return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply;
 }
 
+bool is_about_examples(FrameKind kind) { return kind >= FrameKind::examples; }
+
+std::string examples_fault(const Header& h, const Expectation& expected) {
+  if (expected.example_bytes == 0) return "examples in a pool that passes none on";
+  if (static_cast<FrameKind>(h.kind) != FrameKind::examples) {
+    return h.payload_bytes == 0 && !h.packed ? "" : "a payload where none belongs";
+  }
+  const std::uint64_t count = h.payload_bytes / expected.example_bytes;
+  const bool fits = h.packed && count >= 1 && count <= kMostOffered &&
+                    h.payload_bytes % expected.example_bytes == 0;
+  return fits ? ""
+              : "examples of " + std::to_string(h.payload_bytes) + " bytes where 1 to " +
+                    std::to_string(kMostOffered) + " of " + std::to_string(expected.example_bytes) +
+                    " belong";
+}
+
 std::string payload_fault(const Header& h, const Expectation& expected) {
   const auto kind = static_cast<FrameKind>(h.kind);
+  if (is_about_examples(kind)) return examples_fault(h, expected);
   const auto wrong = [&](const std::string& belongs) {
     return "a payload of " + std::to_string(h.payload_bytes) + " bytes where " + belongs +
            " belong";
@@ -162,7 +180,7 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
 }
 
 std::string find_fault(const Header& h, const Expectation& expected) {
-  if (h.kind > static_cast<std::uint8_t>(FrameKind::model))
+  if (h.kind > static_cast<std::uint8_t>(FrameKind::offered))
     return "unknown kind of frame " + std::to_string(h.kind);
   if (h.from != expected.other)
     return "a frame in the name of " + peer_name(h.from) + " from " + peer_name(expected.other);

@@ -17,7 +17,7 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
 inline constexpr std::size_t kTrailerBytes = 4;  // checksum of prefix and payload
 static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
@@ -37,7 +37,7 @@ struct Header {
   std::uint8_t kind = 0;
   std::uint8_t version = kVersion;
   bool wants_ack = false, converged = false, end_game = false;
-  bool packed = false;  // the payload is a message of the pool's codec
+  bool packed = false;  // the payload is a message of the pool's codec, or examples
   std::uint16_t votes = 0;
   std::uint8_t pulses = 0;
   std::uint8_t sketches = 0;
@@ -71,11 +71,12 @@ struct Expectation {
   std::uint64_t model_values = 0;
   std::uint64_t most_packed_bytes = 0;  // of a message of the pool's codec; 0: the pool has none
   std::uint32_t sketch_values = 0;      // of a sketch; 0: the pool shares none
+  std::uint64_t example_bytes = 0;      // of an example; 0: the pool passes none on
 };
 // Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
 // model's size (chunk: a slice's size at most; in a pool with a codec a push, request or reply is a
-// message of it, within its bound), no more votes, pulses and sketches than there are bounds for,
-// and sketches only of the pool's size and beside weights.
+// message of it, within its bound; examples: 1 to 64 of the pool's size), no more votes, pulses and
+// sketches than there are bounds for, and sketches only of the pool's size and beside weights.
 std::string find_fault(const Header& header, const Expectation& expected);
 
 Header header_of(const Frame& frame);

@@ -151,7 +151,7 @@ TEST_CASE("a frame must be what this connection expects") {
             "progress above 1"));
   CHECK(has(fault([](Header& h) { h.kind = static_cast<std::uint8_t>(FrameKind::fetch); }),
             "where 0"));
-  CHECK(has(fault([](Header& h) { h.kind = 13; }), "unknown kind"));
+  CHECK(has(fault([](Header& h) { h.kind = 16; }), "unknown kind"));
   CHECK(has(fault([](Header& h) { h.weight = std::nan(""); }), "no share"));
   CHECK(has(fault([](Header& h) { h.weight = -0.5; }), "no share"));
   CHECK(has(fault([](Header& h) {
@@ -209,6 +209,33 @@ TEST_CASE("in a pool with a codec weights come in it, within its bound, and mode
   CHECK(fault(FrameKind::push, false, 4 * kModel).empty());
 }
 
+TEST_CASE("examples come in pools that pass them on, 1 to 64 of the pool's size") {
+  Expectation expected = kExpected;
+  const auto fault = [&](FrameKind kind, bool packed, std::uint64_t bytes) {
+    Header h = request();
+    h.kind = static_cast<std::uint8_t>(kind);
+    h.packed = packed;
+    h.payload_bytes = bytes;
+    return find_fault(h, expected);
+  };
+  CHECK(fault(FrameKind::examples, true, 840) == "examples in a pool that passes none on");
+  CHECK(fault(FrameKind::receipt, false, 0) == "examples in a pool that passes none on");
+  expected.example_bytes = 840;
+  CHECK(fault(FrameKind::examples, true, 840).empty());
+  CHECK(fault(FrameKind::examples, true, 64 * 840).empty());
+  const char* const wrong = "examples of 0 bytes where 1 to 64 of 840 belong";
+  CHECK(fault(FrameKind::examples, true, 0) == wrong);
+  CHECK_FALSE(fault(FrameKind::examples, true, 841).empty());
+  CHECK_FALSE(fault(FrameKind::examples, true, 65 * 840).empty());
+  CHECK_FALSE(fault(FrameKind::examples, true, 1ull << 63).empty());
+  CHECK_FALSE(fault(FrameKind::examples, false, 840).empty());
+  for (const FrameKind kind : {FrameKind::receipt, FrameKind::offered}) {
+    CHECK(fault(kind, false, 0).empty());
+    CHECK(fault(kind, false, 840) == "a payload where none belongs");
+    CHECK(fault(kind, true, 0) == "a payload where none belongs");
+  }
+}
+
 TEST_CASE("the worked example of format.md is what the code writes") {
   Frame reply;
   reply.kind = FrameKind::reply;
@@ -227,10 +254,10 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 04 03 04 01 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 05 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 81 b2 a1 1e "
+      "08 00 00 00 00 00 00 00 28 04 4c 14 "
       "03 00 00 00 02 00 00 00 "
       "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "

@@ -79,13 +79,23 @@ LossSums Workspace<T>::evaluate(std::size_t batch, const T* params, const std::u
 }
 
 template <typename T>
-LossSums Workspace<T>::differentiate(std::size_t batch, const T* params,
-                                     const std::uint8_t* labels) {
+LossSums Workspace<T>::differentiate(std::size_t batch, const T* params, const std::uint8_t* labels,
+                                     const T* weights) {
   forward(batch, params);
-  const LossSums sums = softmax_cross_entropy<T>(
-      batch, network_.classes(), activations_.back().data(), labels, deltas_.back().data());
+  T* const deltas = deltas_.back().data();
+  const LossSums sums = softmax_cross_entropy<T>(batch, network_.classes(),
+                                                 activations_.back().data(), labels, deltas);
+  const std::size_t classes = network_.classes();
+  for (std::size_t i = 0; weights != nullptr && i < batch * classes; ++i)
+    deltas[i] *= weights[i / classes];
   for (std::size_t l = network_.layers().size(); l-- > 0;) backward(batch, params, l);
   return sums;
+}
+
+template <typename T>
+std::span<const T> Workspace<T>::outputs(std::size_t batch, const T* params) {
+  forward(batch, params);
+  return activations_.back().span().first(batch * network_.classes());
 }
 
 template class Workspace<float>;

@@ -27,8 +27,13 @@ class Workspace {
   LossSums evaluate(std::size_t batch, const T* params, const std::uint8_t* labels,
                     double* losses = nullptr);  // [batch], when not null
   // Forward and backward: fills gradient() with the gradient of the mean loss of the batch.
-  LossSums differentiate(std::size_t batch, const T* params, const std::uint8_t* labels);
+  // With weights[batch], of the mean of the losses times their weights; the sums stay as they are.
+  LossSums differentiate(std::size_t batch, const T* params, const std::uint8_t* labels,
+                         const T* weights = nullptr);
   std::span<T> gradient() noexcept { return gradient_.span(); }
+  // Outputs [max_batch][classes], before softmax: of the newest pass, or of a new one alone.
+  std::span<const T> outputs() const noexcept { return activations_.back().span(); }
+  std::span<const T> outputs(std::size_t batch, const T* params);
 
  private:
   // Of one convolution: what its backward pass needs again.

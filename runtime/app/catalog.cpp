@@ -142,8 +142,12 @@ CatalogSection shares() {
           {{"off", "off", "weights alone", "0 bytes"},
            {"sketch", "sketch:1024 | sketch:1024,memory=0.5",
             "in which direction the last blocks of a peer went, for --cluster agglo",
-            "2 (2M + 12) bytes a message at most, M values; 12 B/value a block"}},
-          {}};
+            "15 (2M + 12) bytes a message at most, M values; 12 B/value a block"},
+           {"hard", "hard:64,by=sender,mode=swap",
+            "RAW EXAMPLES of the own data go to the partner after a merge, and its to this peer",
+            "so many images a merge and side; receipts of 64 bytes"}},
+          {{"sketch", "+sketch:1024", "beside hard", "as above"},
+           {"hard", "+hard:64", "beside sketch", "as above"}}};
 }
 
 CatalogSection clusterings() {
@@ -155,6 +159,43 @@ CatalogSection clusterings() {
             "n^2 M every so many merges, if it looks like groups 20 times that"},
            {"given", "given:groups=2,e=0.05,schedule=never",
             "as many equal groups of neighbours, as +rotate makes them", "O(n) a merge"}},
+          {}};
+}
+
+CatalogSection example_parts(std::string_view option) {
+  if (option == "trade") {
+    return {"trade",
+            "trade of models",
+            {{"off", "off", "models stay and merge", "nothing"},
+             {"models", "models:10%,horizon=16",
+              "now and then both move all the way: each goes on with the other's model",
+              "no bytes; two forward passes over 256 examples a trade"}},
+            {}};
+  }
+  if (option == "sampling") {
+    return {"sampling",
+            "sampling",
+            {{"uniform", "uniform", "every example once an epoch", "nothing"},
+             {"hard", "hard:g=1,floor=0.1,age=0.25,zeta=0..1,clip=10,every=5",
+              "what models are not sure of, more often", "1/8 of training, 125 B an example"},
+             {"rho", "rho | rho:g=1", "what another peer's model knows and the own one does not",
+              "1/8 of training, 125 B an example"}},
+            {}};
+  }
+  if (option == "retire") {
+    return {"retire",
+            "retirement",
+            {{"off", "off", "all examples as often", "nothing"},
+             {"agreed", "agreed:reserve=3,retire=50%,alike=0.9,every=5",
+              "what several unlike models know, less often; back when forgotten",
+              "1/8 of training, less what is left out"}},
+            {}};
+  }
+  return {"quarantine",
+          "quarantine",
+          {{"off", "off", "all labels are believed", "nothing"},
+           {"hard", "hard:confidence=0.1,spread=0.1,models=3,every=5",
+            "what several models find wrong is not trained on", "1/8 of training"}},
           {}};
 }
 
@@ -339,6 +380,10 @@ const std::vector<CatalogSection>& catalog() {
                                                     training_parts("model"),
                                                     training_parts("optimizer"),
                                                     training_parts("schedule"),
+                                                    example_parts("trade"),
+                                                    example_parts("sampling"),
+                                                    example_parts("retire"),
+                                                    example_parts("quarantine"),
                                                     networks(),
                                                     compute_models(),
                                                     faults()};
@@ -371,6 +416,8 @@ void check_names(const RunConfig& config) {
       {"topology", &config.topology}, {"merge", &config.merge},
       {"codec", &config.codec},       {"outer", &config.outer},
       {"share", &config.share},       {"cluster", &config.cluster},
+      {"trade", &config.trade},       {"sampling", &config.sampling},
+      {"retire", &config.retire},     {"quarantine", &config.quarantine},
       {"net", &config.net},           {"compute", &config.compute}};
   for (const auto& [option, spec] : parts) {
     check_part(option, spec->name, spec->modifiers);

@@ -27,9 +27,9 @@ constexpr std::size_t kMostLines = 40;
 constexpr std::size_t kMostTextShown = 200;
 
 const char* kind_name(std::uint8_t kind) {
-  constexpr const char* kFrames[] = {"push",     "ack",   "request", "reply", "busy",
-                                     "returned", "chunk", "ping",    "pong",  "finished",
-                                     "left",     "fetch", "model"};
+  constexpr const char* kFrames[] = {"push",  "ack",      "request", "reply",    "busy", "returned",
+                                     "chunk", "ping",     "pong",    "finished", "left", "fetch",
+                                     "model", "examples", "receipt", "offered"};
   constexpr const char* kOthers[] = {"hello", "welcome", "refused", "bye", "join"};
   if (kind < std::size(kFrames)) return kFrames[kind];
   const std::size_t other = kind - static_cast<std::size_t>(wire::Kind::hello);

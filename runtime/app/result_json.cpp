@@ -79,6 +79,53 @@ std::string time_line(const PoolResult& result) {
   return text + "\n";
 }
 
+struct ExampleSums {
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> reserve, retired, quarantined, wrong, found;
+};
+
+void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
+  if (more) sum = sum.value_or(0) + *more;
+}
+
+ExampleSums sum_examples(const PoolResult& result) {
+  ExampleSums sums;
+  for (const PeerResult& peer : result.peers) {
+    sums.bytes += peer.example_bytes.value_or(0);
+    if (!peer.alive) continue;
+    add(sums.reserve, peer.examples.reserve);
+    add(sums.retired, peer.examples.retired);
+    add(sums.quarantined, peer.examples.quarantined);
+    add(sums.wrong, peer.examples.wrong);
+    add(sums.found, peer.examples.wrong_quarantined);
+  }
+  return sums;
+}
+
+void append_examples(const PoolResult& result, Json& j) {
+  const ExampleSums sums = sum_examples(result);
+  if (!sums.reserve) return;
+  j["examples_reserve"] = *sums.reserve;
+  j["examples_retired"] = *sums.retired;
+  j["examples_quarantined"] = *sums.quarantined;
+  if (!sums.wrong) return;
+  j["wrong_labels"] = *sums.wrong;
+  j["wrong_quarantined"] = *sums.found;
+}
+
+std::string examples_line(const PoolResult& result) {
+  const ExampleSums sums = sum_examples(result);
+  if (!sums.reserve) return {};
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  std::string text =
+      format("examples %llu in reserve, %llu retired, %llu in quarantine", number(*sums.reserve),
+             number(*sums.retired), number(*sums.quarantined));
+  if (sums.wrong)
+    text +=
+        format(", of which %llu of %llu wrong labels", number(*sums.found), number(*sums.wrong));
+  return text + "\n";
+}
+
 }  // namespace
 
 Json result_json(const PoolResult& result) {
@@ -101,7 +148,7 @@ Json result_json(const PoolResult& result) {
   j["merges_skipped"] = t.skipped;
   j["payload_bytes"] = t.payload;
   j["wire_bytes"] = t.wire;
-  j["example_bytes"] = 0;  // peers share no examples
+  j["example_bytes"] = sum_examples(result).bytes;  // of the payload
   const bool anyone = result.lost < result.peers.size();
   const auto number = [&](double value) {
     return anyone ? Json(value) : Json(nullptr);
@@ -124,6 +171,7 @@ Json result_json(const PoolResult& result) {
     if (found.rand_index) j["rand_index"] = *found.rand_index;
     if (found.adjusted_rand_index) j["adjusted_rand_index"] = *found.adjusted_rand_index;
   }
+  append_examples(result, j);
   j["consensus_distance"] = number(result.consensus_distance);
   j["mean_merge_age_epochs"] = result.mean_merge_age_epochs;
   j["longest_merge_gap_epochs"] = t.longest_gap;
@@ -181,6 +229,7 @@ std::string closing_block(const PoolResult& result, const RunConfig& config,
       text += format("    Rand index with the split's %.3f", *found->rand_index);
     text += "\n";
   }
+  text += examples_line(result);
   text += format(
       "traffic  %s payload, %s wire    merges %llu, refused %llu, mean age %.2f epochs\n",
       human_bytes(static_cast<double>(t.payload)).c_str(),

@@ -265,6 +265,10 @@ RunConfig typed_config(const Settings& settings) {
   config.outer = reader.spec("outer");
   config.share = reader.spec("share");
   config.cluster = reader.spec("cluster");
+  config.trade = reader.spec("trade");
+  config.sampling = reader.spec("sampling");
+  config.retire = reader.spec("retire");
+  config.quarantine = reader.spec("quarantine");
   config.wait = reader.boolean("wait");
   config.end_game = reader.read("end-game", read_end_game);
   config.eval_every = reader.read("eval-every", read_eval_every);

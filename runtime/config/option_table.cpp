@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/config/option_table.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "runtime/config/example_options.hpp"
 
 namespace hearsay::runtime {
 
 namespace {
 
-constexpr std::array kOptions{
+constexpr std::array kMost{
     Option{.name = "run",
            .default_text = "",
            .kind = ValueKind::text,
@@ -191,29 +194,6 @@ constexpr std::array kOptions{
                      "each merge; delayed:lr=0.7,mu=0.9,n=4,c=0: momentum at every n-th merge.",
            .group = "gossip",
            .in_short_help = false},
-    Option{.name = "share",
-           .default_text = "off",
-           .kind = ValueKind::spec,
-           .placeholder = "SPEC",
-           .help = "off or sketch:1024: what goes beside weights",
-           .detail =
-               "Sketches say in which direction a peer trains: so many values of 2 bytes, "
-               "15 sketches a message at most. memory=0.5: share of earlier blocks in it. With "
-               "--cluster agglo, which takes sketch:1024 without it.",
-           .group = "gossip",
-           .in_short_help = false},
-    Option{.name = "cluster",
-           .default_text = "off",
-           .kind = ValueKind::spec,
-           .placeholder = "SPEC",
-           .help = "agglo: find who is alike, merge with those",
-           .detail =
-               "agglo:average,every=2,e=0.05,schedule=never,cut=gap: communities from "
-               "sketches, every 2 merges; a share e of merges goes outside, all the time or "
-               "early (then evenly), or warm-up (evenly first). cut=silhouette (default), gap, "
-               "count=N, height=H. "
-               "given:groups=2: the groups of +rotate, told.",
-           .group = "gossip"},
     Option{.name = "wait",
            .default_text = "false",
            .kind = ValueKind::boolean,
@@ -440,6 +420,18 @@ constexpr std::array kOptions{
            .group = "output",
            .recorded = false},
 };
+
+// Those of one kind stand together in their own file.
+template <std::size_t N, std::size_t M>
+constexpr std::array<Option, N + M> joined(const std::array<Option, N>& first,
+                                           const std::array<Option, M>& then) {
+  std::array<Option, N + M> all{};
+  std::copy(first.begin(), first.end(), all.begin());
+  std::copy(then.begin(), then.end(), all.begin() + N);
+  return all;
+}
+
+constexpr std::array kOptions = joined(kMost, kExampleOptions);
 
 }  // namespace
 

@@ -32,12 +32,16 @@ struct RunConfig {
   std::uint32_t batch = 32;
   Spec merge_every;  // name holds the number: "1,mode=steps"
   Spec protocol, topology, merge;
-  Spec codec{"raw", {}, {}, {}, "raw"};    // in which peers say their weights
-  Spec outer{"none", {}, {}, {}, "none"};  // what a peer makes of its blocks' steps
-  Spec share{"off", {}, {}, {}, "off"};    // what peers send beside weights
-  Spec cluster{"off", {}, {}, {}, "off"};  // communities that steer who merges with whom
-  bool wait = false;                       // --wait: rendezvous variant
-  Spec end_game;                           // off | rounds=R
+  Spec codec{"raw", {}, {}, {}, "raw"};             // in which peers say their weights
+  Spec outer{"none", {}, {}, {}, "none"};           // what a peer makes of its blocks' steps
+  Spec share{"off", {}, {}, {}, "off"};             // what peers send beside weights
+  Spec cluster{"off", {}, {}, {}, "off"};           // communities that steer who merges with whom
+  Spec trade{"off", {}, {}, {}, "off"};             // peers that trade models
+  Spec sampling{"uniform", {}, {}, {}, "uniform"};  // which examples an epoch trains on
+  Spec retire{"off", {}, {}, {}, "off"};            // known examples are trained on less often
+  Spec quarantine{"off", {}, {}, {}, "off"};        // suspicious ones are not
+  bool wait = false;                                // --wait: rendezvous variant
+  Spec end_game;                                    // off | rounds=R
   Spec eval_every;  // epochs between a peer's evaluations: "1,n=2000"; 0 = only at the end
   Spec net, compute;
   std::vector<std::string> chaos;  // one fault each

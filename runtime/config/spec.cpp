@@ -158,6 +158,14 @@ std::optional<std::string> Spec::arg(std::string_view key) const {
   return std::nullopt;
 }
 
+const Spec* part_of(const Spec& joined, std::string_view name) {
+  if (joined.name == name) return &joined;
+  for (const Spec& part : joined.modifiers) {
+    if (part.name == name) return &part;
+  }
+  return nullptr;
+}
+
 Spec parse_spec(std::string_view option, std::string_view text) {
   if (text.empty()) {
     throw UsageError(std::string(option) + " is empty");

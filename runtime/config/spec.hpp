@@ -31,6 +31,9 @@ struct Spec {
   std::optional<std::string> arg(std::string_view key) const;
 };
 
+// Of parts that are joined by '+', in any order: the one of this name; null: there is none.
+const Spec* part_of(const Spec& joined, std::string_view name);
+
 // Throws UsageError naming `option` ("--merge") when the text is malformed (empty name, key twice,
 // empty value).
 Spec parse_spec(std::string_view option, std::string_view text);

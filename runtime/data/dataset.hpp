@@ -16,6 +16,8 @@ struct ImageSet {
   std::uint32_t classes = 0;         // labels are 0 .. classes - 1
   std::vector<std::uint8_t> pixels;  // [count][rows * cols], row-major
   std::vector<std::uint8_t> labels;  // [count]
+  // Of a shard: where each image stands in the training set; else empty.
+  std::vector<std::uint32_t> ids = {};  // [count]
 
   std::size_t count() const noexcept { return labels.size(); }
   std::size_t image_bytes() const noexcept { return rows * cols; }

@@ -48,6 +48,10 @@ ImageSet make_shard(const ImageSet& train, const Partition& partition, std::uint
 std::vector<std::uint8_t> shard_labels(const ImageSet& train, const Partition& partition,
                                        std::uint32_t peer, std::uint64_t seed);
 
+// [id] whether `+noise` has made this label wrong, for whoever measures how well that is noticed.
+std::vector<std::uint8_t> wrong_labels(const ImageSet& train, const Partition& partition,
+                                       std::uint64_t seed);
+
 // How many of a shard's labels `+noise` makes wrong: the share of its size, rounded to the nearest.
 std::size_t noisy_count(const Partition& partition, std::uint32_t peer);
 

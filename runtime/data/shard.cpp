@@ -52,10 +52,27 @@ std::vector<std::uint8_t> shard_labels(const ImageSet& train, const Partition& p
   return labels;
 }
 
+std::vector<std::uint8_t> wrong_labels(const ImageSet& train, const Partition& partition,
+                                       std::uint64_t seed) {
+  std::vector<std::uint8_t> wrong(train.count(), 0);
+  for (std::uint32_t peer = 0; peer < partition.owned.size(); ++peer) {
+    const std::vector<std::uint8_t> labels = shard_labels(train, partition, peer, seed);
+    for (std::size_t row = 0; row < labels.size(); ++row) {
+      const std::uint32_t id = partition.owned[peer][row];
+      wrong[id] = labels[row] != rotated_label(partition, peer, train.labels[id], train.classes);
+    }
+  }
+  return wrong;
+}
+
 ImageSet make_shard(const ImageSet& train, const Partition& partition, std::uint32_t peer,
                     std::uint64_t seed) {
-  ImageSet shard{
-      train.rows, train.cols, train.classes, {}, shard_labels(train, partition, peer, seed)};
+  ImageSet shard{train.rows,
+                 train.cols,
+                 train.classes,
+                 {},
+                 shard_labels(train, partition, peer, seed),
+                 partition.owned[peer]};
   shard.pixels.reserve(shard.count() * train.image_bytes());
   for (const std::uint32_t i : partition.owned[peer]) {
     const auto image = train.image(i);

@@ -229,6 +229,32 @@ std::uint32_t fewest_neighbours(const gossip::Topology& topology, std::uint32_t 
   return fewest;
 }
 
+// off | models:10%,horizon=16
+std::optional<gossip::TradePlan> build_trade(const RunConfig& config, const merge::Policy& policy) {
+  const Spec& spec = config.trade;
+  if (!spec.modifiers.empty()) throw UsageError("--trade " + spec.text + ": no '+' modifiers here");
+  if (spec.name == "off") {
+    reject_unknown("--trade", spec, {}, 0);
+    return std::nullopt;
+  }
+  if (spec.name != "models") throw_unknown("trade", spec.name, {"off", "models"});
+  reject_unknown("--trade", spec, {"horizon"}, 1);
+  gossip::TradePlan plan;
+  plan.horizon = config.peers;
+  if (!spec.values.empty()) plan.chance = parse_share("--trade", spec.values.front());
+  if (const auto horizon = spec.arg("horizon")) plan.horizon = parse_number("--trade", *horizon);
+  if (!(plan.horizon >= 1.0 && plan.horizon <= 1e6))
+    throw UsageError("--trade horizon: 1 to 1,000,000 merges, not " + *spec.arg("horizon"));
+  if (config.protocol.name != "pairwise")
+    throw UsageError("--trade " + spec.text +
+                     ": of --protocol pairwise alone, where both sides move");
+  if (!policy.symmetric()) {
+    throw UsageError("--trade " + spec.text + ": with --merge " + config.merge.text +
+                     " each side decides for itself, and a model could get lost; take ema");
+  }
+  return plan;
+}
+
 PoolPlan build_pool_plan(const RunConfig& config) {
   PoolPlan plan;
   const std::string& name = config.protocol.name;
@@ -272,8 +298,21 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   refuse_outer_where_it_does_not_fit(config, *plan.policy);
   refuse_codec_where_it_does_not_fit(config);
   plan.communities = build_communities(config);
+  plan.examples = build_examples(config);
+  plan.trade = build_trade(config, *plan.policy);
   return plan;
 }
+
+namespace {
+
+std::shared_ptr<const gossip::TransferPlan> transfers_of(const PoolPlan& plan) {
+  if (!plan.examples || !plan.examples->passing) return nullptr;
+  const PassingPlan& passing = *plan.examples->passing;
+  return std::make_shared<const gossip::TransferPlan>(
+      gossip::TransferPlan{passing.most, passing.copies, name_of(passing.by)});
+}
+
+}  // namespace
 
 std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const PoolPlan& plan,
                                                  kernels::PeerId self,
@@ -316,6 +355,8 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.communities = plan.communities;
   settings.outer = plan.outer;
   settings.choco_gamma = plan.choco_gamma;
+  settings.transfers = transfers_of(plan);
+  settings.trade = plan.trade;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

@@ -13,12 +13,14 @@
 #include "gossip/codec/codec.hpp"
 #include "gossip/communities/steering.hpp"
 #include "gossip/outer/outer_optimizer.hpp"
+#include "gossip/peer_state.hpp"
 #include "gossip/protocol.hpp"
 #include "gossip/topology/topology.hpp"
 #include "kernels/nn/network.hpp"
 #include "merge/policy.hpp"
 #include "runtime/config/run_config.hpp"
 #include "runtime/data/dataset.hpp"
+#include "runtime/examples/example_plan.hpp"
 #include "runtime/host/peer_place.hpp"
 #include "runtime/train/nn_context.hpp"
 #include "runtime/train/schedule.hpp"
@@ -43,6 +45,11 @@ inline constexpr double kProbeShare = 0.1;
 
 // What all peers of a pool share.
 struct PoolPlan {
+  double probe_share() const {
+    if (needs_probe) return kProbeShare;
+    return examples && examples->looks ? kCalibrationShare : 0.0;
+  }
+
   std::shared_ptr<const gossip::Topology> topology;
   std::shared_ptr<const merge::Policy> policy;
   // Null: weights as they are. Put here by whoever has the network: build_codec.hpp.
@@ -50,6 +57,8 @@ struct PoolPlan {
   std::shared_ptr<const gossip::CommunityPlan> communities;  // null: all are alike
   std::optional<gossip::OuterSettings> outer;                // none: merges move the weights
   double choco_gamma = 0.0;                                  // --protocol choco
+  std::optional<gossip::TradePlan> trade;                    // none: models stay where they are
+  std::shared_ptr<const ExamplePlan> examples;               // null: all examples count alike
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;
   bool gossips = false;      // merges weights (not a baseline)

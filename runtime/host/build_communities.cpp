@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host/build_communities.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -23,9 +24,7 @@ void refuse_modifiers(const std::string& option, const Spec& spec) {
 }
 
 // sketch:1024,memory=0.5
-void read_share(const Spec& spec, gossip::CommunityPlan& plan) {
-  refuse_modifiers(kShare, spec);
-  if (spec.name != "sketch") throw_unknown("share", spec.name, {kOff, "sketch"});
+void read_sketch(const Spec& spec, gossip::CommunityPlan& plan) {
   reject_unknown(kShare, spec, {"memory"}, 1);
   if (!spec.values.empty()) {
     const std::uint64_t values = parse_count(kShare, spec.values.front());
@@ -103,7 +102,7 @@ void read_agglo(const RunConfig& config, gossip::CommunityPlan& plan) {
       throw UsageError(kCluster + " every=" + *every + ": 1 to 1,000,000 merges");
     plan.every = static_cast<std::uint32_t>(merges);
   }
-  if (config.share.name != kOff) read_share(config.share, plan);
+  if (const Spec* sketch = part_of(config.share, "sketch")) read_sketch(*sketch, plan);
   plan.sketch.seed = kernels::Rng::stream(config.seed, "sketch").next_u64();
 }
 
@@ -122,8 +121,23 @@ void read_given(const RunConfig& config, gossip::CommunityPlan& plan) {
   for (std::uint32_t peer = 0; peer < config.peers; ++peer) plan.given.push_back(peer / size);
 }
 
+// off, or parts of which each may come once.
+void check_share(const Spec& share) {
+  std::vector<std::string> names{share.name};
+  for (const Spec& part : share.modifiers) names.push_back(part.name);
+  if (share.name == kOff) {
+    refuse_modifiers(kShare, share);
+    return reject_unknown(kShare, share, {}, 0);
+  }
+  for (const std::string& name : names) {
+    if (name != "sketch" && name != "hard") throw_unknown("share", name, {kOff, "sketch", "hard"});
+    if (std::count(names.begin(), names.end(), name) > 1)
+      throw UsageError(kShare + " " + share.text + ": " + name + " comes twice");
+  }
+}
+
 void refuse_without_effect(const RunConfig& config) {
-  const bool shares = config.share.name != kOff;
+  const bool shares = part_of(config.share, "sketch") != nullptr;
   const std::string given = kShare + " " + config.share.text;
   if (shares && config.cluster.name == kOff)
     throw UsageError(given + ": nobody would look at sketches; add --cluster agglo");
@@ -140,10 +154,10 @@ void refuse_without_effect(const RunConfig& config) {
 std::shared_ptr<const gossip::CommunityPlan> build_communities(const RunConfig& config) {
   const Spec& spec = config.cluster;
   refuse_modifiers(kCluster, spec);
+  check_share(config.share);
   refuse_without_effect(config);
   if (spec.name == kOff) {
     reject_unknown(kCluster, spec, {}, 0);
-    reject_unknown(kShare, config.share, {}, 0);
     return nullptr;
   }
   if (config.peers > clustering::kMostPeers) {

@@ -66,6 +66,10 @@ const std::vector<Computed>& table() {
       of_spec(kOuter, &RunConfig::outer),
       of_spec("share", &RunConfig::share),
       of_spec("cluster", &RunConfig::cluster),
+      of_spec("trade", &RunConfig::trade),
+      of_spec("sampling", &RunConfig::sampling),
+      of_spec("retire", &RunConfig::retire),
+      of_spec("quarantine", &RunConfig::quarantine),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
       of_count("seed", &RunConfig::seed),
@@ -81,6 +85,7 @@ struct HeadState {
     a("incarnation", head.incarnation)("late", head.late)("at_start", present);
     head.at_start.assign(present.begin(), present.end());
     a("resumes", head.resumes)("config", head.config);
+    if (head.written > 0 || a.has("written")) a("written", head.written);
   }
 };
 

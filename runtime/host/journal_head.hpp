@@ -31,6 +31,7 @@ struct JournalHead {
   std::uint64_t incarnation = 0;
   bool late = false;
   std::vector<bool> at_start;
+  std::uint64_t written = 0;           // lines about its examples that earlier starts had written
   std::optional<JournalMark> resumes;  // where the checkpoint was taken that it goes on from
   // The options that decide what is computed, as texts; the others of a run do not matter here.
   std::map<std::string, std::string> config;

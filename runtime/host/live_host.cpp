@@ -96,6 +96,10 @@ void LiveHost::carry_out(gossip::Action& action) {
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(line->event);
     journal_merge(line->event);
+  } else if (const auto* note = std::get_if<act::Persist>(&action)) {
+    // A replay makes the same lines, at least as many as there are.
+    if (hooks_.journal != nullptr) hooks_.journal->flush();
+    if (hooks_.persist) hooks_.persist(note->line);
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
     const auto weights = trainer_.read_weights();
     outcome_.before_end_game.assign(weights.begin(), weights.end());

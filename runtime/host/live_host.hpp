@@ -64,6 +64,7 @@ struct LiveHooks {
   std::function<void(const std::string&)> notice;  // one line per change of state, for people
   std::function<std::optional<std::string>()> log_failure;  // may be null
   InputJournal* journal = nullptr;                          // may be null
+  std::function<void(const std::string&)> persist;          // on disk when it returns; may be null
   // Between two mini-batches, after every poll: the moment for a checkpoint.
   std::function<void(LiveHost&, const LiveOrders&)> boundary;
 };

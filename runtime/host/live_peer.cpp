@@ -140,6 +140,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   place_ = place;
   work_.take(place);
   if (from_) earlier_ = take_up(*from_, config_, work_);
+  if (work_.example_bytes() > 0) recollect(run);
   write_endpoint(run, name, endpoint_here(announced(), place.incarnation, place.session));
   const std::unique_ptr<EventWriter> writer = open_log(run, place, header);
   if (place.incarnation > 0 || resumes_) ::unlink(run.peer_result(name).c_str());
@@ -151,6 +152,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   const gossip::CodecPlan* const codec = work_.codec();
   if (codec != nullptr) hello.codec = codec->text();
   hello.sketch_values = work_.sketch_values();
+  hello.example_bytes = static_cast<std::uint32_t>(work_.example_bytes());
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
@@ -167,6 +169,14 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   return result;
 }
 
+// What this peer has written down of its examples, before anybody could depend on it; and where to
+// go on.
+void LivePeer::recollect(const RunDir& run) {
+  written_ = std::make_unique<LineFile>(run.peer_dir(gossip::peer_name(self_)) + "/examples.log");
+  if (!work_.recollect(written_->lines()))
+    throw kernels::DamagedFile(written_->path(), 0, "has a line that is none of this peer's");
+}
+
 PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::string& version,
                            const Outside& outside) {
   const double cpu_before = cpu_seconds();
@@ -181,6 +191,7 @@ PeerResult LivePeer::train(EventWriter& writer, const RunDir& run, const std::st
                        journal_head(run, version).json());
   hooks.journal = &journal;
   hooks.log_failure = [&] { return log.failure(); };
+  if (written_) hooks.persist = [&](const std::string& line) { written_->append(line); };
   const auto checkpoint = [&](LiveHost& host) {
     journal.flush();  // what the checkpoint goes on from
     LiveOutcome so_far = host.so_far();
@@ -233,6 +244,7 @@ JournalHead LivePeer::journal_head(const RunDir& run, const std::string& version
   head.late = place_.late;
   head.at_start = place_.at_start;
   head.config = computed_config(config_);
+  if (written_) head.written = written_->lines().size();
   if (!from_) return head;
   try {
     gossip::Archive host(from_->state.at("host"), {});
@@ -286,10 +298,12 @@ PeerResult LivePeer::result_of(const LiveOutcome& outcome) const {
   result.reason = outcome.reason;
   result.shard = work_.shard_examples();
   result.counters = work_.counters();
+  result.examples = work_.tally();
   result.communities = community_text(work_.protocol().communities());
   const TransportMeter meter = transport_->meter();
   result.payload_bytes = meter.payload_bytes_sent;
   result.wire_bytes = meter.wire_bytes_sent;
+  if (work_.example_bytes() > 0) result.example_bytes = meter.example_bytes_sent;
   result.io_cpu_s = meter.io_cpu_s;
   result.wall_s = outcome.wall_s;
   result.train_s = outcome.train_s;

@@ -16,6 +16,7 @@
 #include "runtime/host/peer_work.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/log/event_writer.hpp"
+#include "runtime/log/line_file.hpp"
 #include "runtime/log/run_dir.hpp"
 
 namespace hearsay::runtime {
@@ -67,6 +68,7 @@ class LivePeer {
  private:
   std::unique_ptr<EventWriter> open_log(const RunDir& run, const PeerPlace& place,
                                         const gossip::Event& header);
+  void recollect(const RunDir& run);
   PeerResult train(EventWriter& writer, const RunDir& run, const std::string& version,
                    const Outside& outside);
   JournalHead journal_head(const RunDir& run, const std::string& version) const;
@@ -79,6 +81,7 @@ class LivePeer {
   Arrivals arrivals_;
   PeerWork work_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<LineFile> written_;  // about its examples; null where they stay where they are
   bool resumes_ = false;
   std::optional<LoadedCheckpoint> from_;  // until it is taken up
   PeerPlace place_;                       // as taken

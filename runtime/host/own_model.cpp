@@ -60,6 +60,14 @@ std::vector<float> OwnModel::block_sketch(const kernels::SketchPlan& plan) {
   return sketch;
 }
 
+void OwnModel::heard(kernels::PeerId from, const merge::Snapshot& in) {
+  if (trainer_.wants_models()) trainer_.heard(from, in.span(), worker_);
+}
+
+double OwnModel::doubt(const merge::Snapshot* model) {
+  return trainer_.doubt(model != nullptr ? model->span() : trainer_.read_weights(), worker_);
+}
+
 std::string OwnModel::digest() {
   using Clock = std::chrono::steady_clock;
   if (digests_ == DigestMode::off) return {};

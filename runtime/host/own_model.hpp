@@ -42,6 +42,10 @@ class OwnModel : public gossip::LocalModel {
   // for.
   void keep_digests(DigestMode mode) { digests_ = mode; }
   std::string digest() override;
+  void heard(kernels::PeerId from, const merge::Snapshot& in) override;
+  double doubt(const merge::Snapshot* model) override;
+  gossip::ExampleStore* examples() override { return trainer_.example_store(worker_); }
+  std::vector<gossip::Event> take_events() override { return trainer_.take_events(); }
   std::vector<float> block_sketch(const kernels::SketchPlan& plan) override;
   // Tile by tile, of the oldest digest not yet asked for: several merges may belong to one turn.
   std::vector<std::uint64_t> take_tiles();

@@ -87,14 +87,17 @@ void divide_anew(Json& state, const ShardMark& then, const ShardMark& now, PeerW
 void PeerSpent::add_to(PeerResult& result) const {
   result.payload_bytes += payload_bytes;
   result.wire_bytes += wire_bytes;
+  if (result.example_bytes) *result.example_bytes += example_bytes.value_or(0);
   result.wall_s = result.wall_s.value_or(0.0) + wall_s;
   result.train_s = result.train_s.value_or(0.0) + train_s;
   result.io_cpu_s = result.io_cpu_s.value_or(0.0) + io_cpu_s;
 }
 
 PeerSpent PeerSpent::of(const PeerResult& r) {
-  return {r.payload_bytes,         r.wire_bytes,          r.wall_s.value_or(0.0),
-          r.train_s.value_or(0.0), r.cpu_s.value_or(0.0), r.io_cpu_s.value_or(0.0)};
+  return {r.payload_bytes,         r.wire_bytes,
+          r.example_bytes,         r.wall_s.value_or(0.0),
+          r.train_s.value_or(0.0), r.cpu_s.value_or(0.0),
+          r.io_cpu_s.value_or(0.0)};
 }
 
 Checkpoint peer_checkpoint(const RunDir& run, const RunConfig& config, const std::string& version,
@@ -175,6 +178,11 @@ PeerSpent take_up(LoadedCheckpoint& from, const RunConfig& config, PeerWork& wor
   try {
     Archive marks(from.state, {});
     marks("shard", then)("spent", spent);
+    if (then != now && work.example_bytes() > 0) {
+      throw kernels::UsageError(
+          "--resume: examples have changed hands in this pool; go on with the "
+          "peers, data and split that it began with");
+    }
     if (then != now) divide_anew(from.state, then, now, work);
     Archive archive(from.state, take_arrays(from));
     archive.of_model(work.layout().size());

@@ -22,12 +22,14 @@ namespace hearsay::runtime {
 // Of all sessions of a peer.
 struct PeerSpent {
   std::uint64_t payload_bytes = 0, wire_bytes = 0;
+  std::optional<std::uint64_t> example_bytes;
   double wall_s = 0.0, train_s = 0.0, cpu_s = 0.0, io_cpu_s = 0.0;
 
   void add_to(PeerResult& result) const;  // all but the processor time
   static PeerSpent of(const PeerResult& result);
   void state(gossip::Archive& a) {
     a("payload_bytes", payload_bytes)("wire_bytes", wire_bytes)("wall_s", wall_s);
+    if (example_bytes || a.has("example_bytes")) a("example_bytes", example_bytes);
     a("train_s", train_s)("cpu_s", cpu_s)("io_cpu_s", io_cpu_s);
   }
 };

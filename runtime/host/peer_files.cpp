@@ -51,6 +51,13 @@ void for_each_field(Result& r, Visit&& visit) {
   visit("payload_bytes", r.payload_bytes);
   visit("wire_bytes", r.wire_bytes);
   visit("communities", r.communities);
+  visit("example_bytes", r.example_bytes);
+  visit("examples_reserve", r.examples.reserve);
+  visit("examples_retired", r.examples.retired);
+  visit("retired_acc", r.examples.retired_acc);
+  visit("examples_quarantined", r.examples.quarantined);
+  visit("wrong_labels", r.examples.wrong);
+  visit("wrong_quarantined", r.examples.wrong_quarantined);
   visit("test_loss", r.test.loss);
   visit("test_acc", r.test.accuracy);
   visit("test_examples", r.test.examples);

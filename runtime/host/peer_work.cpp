@@ -2,6 +2,7 @@
 #include "runtime/host/peer_work.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "kernels/ops/gemm.hpp"
@@ -50,7 +51,18 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
                                  plan.equal_steps ? most_steps(partition_, config.batch) : 0,
                                  optimizer,
                                  schedule,
-                                 plan.needs_probe ? kProbeShare : 0.0};
+                                 plan.probe_share(),
+                                 plan.examples,
+                                 dataset.train.count()};
+  refuse_on_gpu(plan.examples.get(), device_.on_gpu());
+  if (plan.examples && plan.examples->quarantine && partition_.noise_share > 0.0)
+    wrong_labels_ = wrong_labels(dataset.train, partition_, config.seed);
+  if (plan.examples && plan.examples->passing) {
+    example_bytes_ = gossip::ExampleShape::kHeadBytes + dataset.train.image_bytes();
+    train_ = std::make_unique<const ImageSet>(dataset.train);
+    own_ids_ = partition_.owned[self.value];
+    own_labels_ = shard_labels(dataset.train, partition_, self.value, config.seed);
+  }
   ImageSet shard = make_shard(dataset.train, partition_, self.value, config.seed);
   if (device_.on_gpu()) {
     gpu_ = std::make_unique<DevicePool>(device_, *context_, 1, config.batch, optimizer);
@@ -71,6 +83,22 @@ void PeerWork::take(const PeerPlace& place) {
   PoolPlan plan = build_pool_plan(config_);
   plan.codec = codec_;
   protocol_ = build_protocol(config_, plan, self_, trainer_->steps_per_epoch(), place);
+}
+
+bool PeerWork::recollect(std::span<const std::string> written) {
+  if (!train_) return true;
+  std::optional<std::size_t> bad;
+  const gossip::Holdings held =
+      gossip::read_holdings(own_ids_, own_labels_, written, config_.peers, &bad);
+  trainer_->recollect(held, *train_);
+  protocol_->recollect(held);
+  return !bad;
+}
+
+ExampleTally PeerWork::tally() const {
+  const ExampleKeeper* keeper = trainer_->examples_kept();
+  if (keeper == nullptr) return {};
+  return tally_of(*keeper, trainer_->shard().ids, wrong_labels_);
 }
 
 Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit) {

@@ -16,6 +16,7 @@
 #include "gossip/protocol.hpp"
 #include "kernels/core/digest.hpp"
 #include "runtime/config/run_config.hpp"
+#include "runtime/examples/tally.hpp"
 #include "runtime/host/pool_communities.hpp"
 #include "runtime/train/evaluate.hpp"
 
@@ -35,8 +36,10 @@ struct PeerResult {
   std::optional<Evaluation> test_final;  // after the end game
   gossip::Counters counters;
   std::uint64_t payload_bytes = 0, wire_bytes = 0;
-  std::optional<std::string> communities;  // community_text() of what it found, of all peers
-  double longest_merge_gap_epochs = 0.0;   // 0 epochs trained: 0
+  std::optional<std::string> communities;      // community_text() of what it found, of all peers
+  std::optional<std::uint64_t> example_bytes;  // of the payload; nothing where none are shared
+  ExampleTally examples;                       // empty where no ledger was kept
+  double longest_merge_gap_epochs = 0.0;       // 0 epochs trained: 0
   // Measured by live peers only: a simulated one has no process of its own.
   std::optional<std::uint64_t> peak_rss_bytes;
   std::optional<double> wall_s, cpu_s, io_cpu_s;  // from its first mini-batch to its end

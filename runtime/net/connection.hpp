@@ -32,6 +32,7 @@ struct MeterCounters {
   using Count = std::atomic<std::uint64_t>;
   Count frames_sent{0}, frames_received{0}, frames_dropped{0};
   Count payload_bytes_sent{0}, payload_bytes_received{0};
+  Count example_bytes_sent{0};
   Count wire_bytes_sent{0}, wire_bytes_received{0};
   Count dials{0}, refused{0};
   Count io_cpu_ns{0};  // of the io lane, noted twice a second
@@ -83,7 +84,8 @@ class Connection {
   // A part of the body; adds to the sum that read_trailer() compares.
   boost::asio::awaitable<Status> read_body(std::span<std::byte> into, wire::Crc32c& sum);
   boost::asio::awaitable<Status> read_trailer(const wire::Crc32c& sum);
-  // Header, `prefix` (votes or text), payload, trailer. `damage`: what of the trailer is wrong, for tests.
+  // Header, `prefix` (votes or text), payload, trailer. `damage`: what of the trailer is wrong, for
+  // tests.
   boost::asio::awaitable<Status> write(const wire::Header& header,
                                        std::span<const std::byte> prefix,
                                        std::span<const std::byte> payload, std::byte damage = {});

@@ -109,6 +109,7 @@ std::string encode_hello(const Hello& hello) {
     j["book"].push_back({entry.peer.value, entry.incarnation, entry.address.text()});
   j["codec"] = hello.codec;
   if (hello.sketch_values > 0) j["sketch_values"] = hello.sketch_values;
+  if (hello.example_bytes > 0) j["example_bytes"] = hello.example_bytes;
   j["schema"] = hex(schema_hash(hello.layout));
   j["tensors"] = Json::array();
   for (const kernels::TensorSlot& slot : hello.layout.slots())
@@ -146,6 +147,9 @@ std::optional<Hello> decode_hello(std::string_view text) {
   const std::uint64_t sketch_values = count("sketch_values").value_or(0);
   if (sketch_values > ~std::uint32_t{0}) return std::nullopt;
   hello.sketch_values = static_cast<std::uint32_t>(sketch_values);
+  const std::uint64_t example_bytes = count("example_bytes").value_or(0);
+  if (example_bytes > ~std::uint32_t{0}) return std::nullopt;
+  hello.example_bytes = static_cast<std::uint32_t>(example_bytes);
   if (const auto at = j.find("address"); at != j.end()) {
     auto address = read_address(*at);
     if (!address) return std::nullopt;
@@ -165,6 +169,11 @@ std::string find_fault(const Hello& mine, const Hello& theirs) {
   if (theirs.codec != mine.codec) {
     return "another codec: " + theirs.codec + " at " + gossip::peer_name(theirs.peer) + " and " +
            mine.codec + " at " + gossip::peer_name(mine.peer);
+  }
+  if (theirs.example_bytes != mine.example_bytes) {
+    return "another --share: examples of " + std::to_string(theirs.example_bytes) + " bytes at " +
+           gossip::peer_name(theirs.peer) + " and " + std::to_string(mine.example_bytes) + " at " +
+           gossip::peer_name(mine.peer) + " (0: none)";
   }
   if (theirs.sketch_values != mine.sketch_values) {
     return "another --share: sketches of " + std::to_string(theirs.sketch_values) + " values at " +

@@ -38,6 +38,7 @@ struct Hello {
   kernels::Layout layout;
   std::string codec = "raw";        // in which it says its weights (gossip::CodecPlan::text())
   std::uint32_t sketch_values = 0;  // of the sketches that it shares; 0: none
+  std::uint32_t example_bytes = 0;  // of an example that it passes on; 0: none is
   Endpoint address;                 // where others reach it; without a host, nowhere
   std::uint64_t nonce = 0;  // of the process, so that two with one name are told apart; 0 = unsaid
   std::vector<BookEntry> book;  // of others, no order

@@ -326,6 +326,7 @@ TransportMeter Transport::Lane::meter() const {
   m.frames_dropped = meter_.frames_dropped;
   m.payload_bytes_sent = meter_.payload_bytes_sent;
   m.payload_bytes_received = meter_.payload_bytes_received;
+  m.example_bytes_sent = meter_.example_bytes_sent;
   m.wire_bytes_sent = meter_.wire_bytes_sent;
   m.wire_bytes_received = meter_.wire_bytes_received;
   m.dials = meter_.dials;

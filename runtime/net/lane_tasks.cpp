@@ -175,7 +175,7 @@ asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& conn
                                                     gossip::Frame& out) {
   const std::string fault =
       wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size(),
-                                most_packed_bytes_, self_.sketch_values});
+                                most_packed_bytes_, self_.sketch_values, self_.example_bytes});
   if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;
@@ -266,6 +266,7 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     }
     ++meter_.frames_sent;
     meter_.payload_bytes_sent += frame.payload_bytes();
+    meter_.example_bytes_sent += frame.example_bytes();
   }
   if (!connection->is_open()) co_return;
   const Status said = co_await connection->write_text(wire::Kind::bye, self_.peer, std::string());

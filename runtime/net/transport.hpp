@@ -51,6 +51,7 @@ struct TransportOptions {
 struct TransportMeter {
   std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0;
   std::uint64_t payload_bytes_sent = 0, payload_bytes_received = 0;
+  std::uint64_t example_bytes_sent = 0;                        // of the payload
   std::uint64_t wire_bytes_sent = 0, wire_bytes_received = 0;  // handshakes included
   std::uint64_t dials = 0, refused = 0;
   double io_cpu_s = 0.0;  // of the io lane's thread, at most half a second old while it runs

@@ -99,14 +99,27 @@ bool PeerReplay::begin(const RecordedSession& session) {
   work_->model().keep_digests(plan_.checks ? DigestMode::on : DigestMode::off);
   tamper_ = std::make_unique<Tamper>(config.seed, self_);
   work_->take(session.head.place());
-  if (!session.head.resumes) return true;
+  if (!session.head.resumes) return recollect(session.head);
   const auto found = marks_.find(*session.head.resumes);
   if (found == marks_.end()) {
     result_.damage.push_back(session.path + ": goes on from a point that no journal reaches");
     return false;
   }
   take_up(found->second, config, *work_);
-  return true;
+  return recollect(session.head);
+}
+
+// What the starts before have written down, as far as that start has found it: the last line may
+// not have got as far as the disk.
+bool PeerReplay::recollect(const JournalHead& head) {
+  if (head.written > written_.size()) {
+    result_.damage.push_back(name_ + ": has found " + std::to_string(head.written) +
+                             " lines about its examples, and " + std::to_string(written_.size()) +
+                             " were written");
+    return false;
+  }
+  written_.resize(head.written);
+  return written_.empty() || work_->recollect(written_);
 }
 
 bool PeerReplay::play(JournalReader& reader, const JournalHead& head,
@@ -169,6 +182,8 @@ void PeerReplay::carry_out(gossip::Action& action) {
     if (out->frame.carries_weights() && plan_.dropped != self_.value) store_.put(out->frame);
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(line->event);
+  } else if (auto* note = std::get_if<act::Persist>(&action)) {
+    written_.push_back(std::move(note->line));
   } else if (std::holds_alternative<act::Finish>(action)) {
     done_ = true;
   }

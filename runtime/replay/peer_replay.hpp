@@ -63,6 +63,7 @@ class PeerReplay {
 
  private:
   bool begin(const RecordedSession& session);
+  bool recollect(const JournalHead& head);
   bool play(JournalReader& reader, const JournalHead& head, const std::atomic<bool>& stopped);
   bool take(const journal::Entry& entry);
   bool hand_over(const journal::Turn& turn);
@@ -84,6 +85,7 @@ class PeerReplay {
   std::set<JournalMark> wanted_marks_;
   std::map<JournalMark, LoadedCheckpoint> marks_;
 
+  std::vector<std::string> written_;  // about its examples, in all starts
   std::unique_ptr<PeerWork> work_;
   std::unique_ptr<Tamper> tamper_;
   enum class Step { none, train, gradient } asked_ = Step::none;

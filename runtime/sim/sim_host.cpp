@@ -168,6 +168,8 @@ void SimHost::carry_out(PeerId peer, Time now, gossip::Action& action) {
     push(timer->at, std::move(pending));
   } else if (const auto* line = std::get_if<act::Record>(&action)) {
     record(now, peer, line->event);
+  } else if (auto* note = std::get_if<act::Persist>(&action)) {
+    running_[peer.value].written.push_back(std::move(note->line));
   } else if (std::holds_alternative<act::EndGameBegins>(action)) {
     const auto weights = peers_[peer.value].trainer->read_weights();
     outcome_.peers[peer.value].before_end_game.assign(weights.begin(), weights.end());
@@ -207,6 +209,7 @@ void SimHost::send(Time now, gossip::Frame frame) {
   PeerOutcome& sender = outcome_.peers[frame.from.value];
   sender.payload_bytes += frame.payload_bytes();
   sender.wire_bytes += frame.wire_bytes();
+  sender.example_bytes += frame.example_bytes();
   outcome_.sent.add(frame);
   const Time at = network_.arrival(frame.from, frame.to, frame.wire_bytes(), now);
   if (frame.carries_weights()) {
@@ -276,6 +279,7 @@ void SimHost::begin_again(PeerId id, Time now) {
   SimPeer& parts = peers_[id.value];
   options_.rebirth.new_trainer(parts, id);
   options_.rebirth.new_protocol(parts, id, ++peer.life);
+  if (options_.rebirth.recollect) options_.rebirth.recollect(parts, id, peer.written);
   peer.job = {};
   peer.job.trainer = parts.trainer.get();
   peer.in_step = peer.dead = false;

@@ -39,6 +39,8 @@ struct SimPeer {
 struct SimRebirth {
   std::function<void(SimPeer&, kernels::PeerId)> new_trainer;  // and its model
   std::function<void(SimPeer&, kernels::PeerId, std::uint32_t incarnation)> new_protocol;
+  // Reads what it has written down in all its lives (action::Persist); may be missing.
+  std::function<void(SimPeer&, kernels::PeerId, const std::vector<std::string>& written)> recollect;
 };
 
 struct SimOptions {
@@ -66,6 +68,7 @@ struct PeerOutcome {
   bool alive = false;
   std::string reason = "still running";
   std::uint64_t payload_bytes = 0, wire_bytes = 0;  // sent
+  std::uint64_t example_bytes = 0;                  // of the payload
   gossip::Time ended{0};
   std::vector<float>
       before_end_game;  // weights of the result when an end game changed them; else empty
@@ -183,6 +186,7 @@ class SimHost {
     std::uint64_t budget_steps = 0;
     EvaluationPlan evaluations;
     double smoothed_loss = 0.0, last_accuracy = -1.0;
+    std::vector<std::string> written;                     // its disk
     std::deque<std::pair<gossip::Time, Pending>> frozen;  // events kept back by a stall
     void state(gossip::Archive& archive);
   };

@@ -14,6 +14,7 @@ void PeerOutcome::state(Archive& a) {
   kernels::Buffer<float> before(before_end_game.size());
   std::copy(before_end_game.begin(), before_end_game.end(), before.data());
   a("alive", alive)("reason", reason)("payload_bytes", payload_bytes)("wire_bytes", wire_bytes);
+  if (example_bytes > 0 || a.has("example_bytes")) a("example_bytes", example_bytes);
   a("ended", ended).array("before_end_game", before);
   before_end_game.assign(before.data(), before.data() + before.size());
 }
@@ -39,6 +40,7 @@ void SimHost::Running::state(Archive& a) {
   a("life", life);
   a("evaluations", evaluations)("smoothed_loss", smoothed_loss)("last_accuracy", last_accuracy);
   a("frozen", frozen);
+  if (!written.empty() || a.has("written")) a("written", written);
 }
 
 void SimHost::state_of_heap(Archive& archive) {

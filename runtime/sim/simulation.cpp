@@ -69,9 +69,13 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
   data_digest_ = dataset_digest(dataset);
+  all_examples_ = dataset.train.count();
   const std::size_t chunk = std::max<std::size_t>(config.batch, kEvaluationChunk);
   context_ = build_context(config.model, dataset.train, lane_->workers(), chunk);
   plan_.codec = build_pool_codec(config, layout(), context_->first_weights(config.seed));
+  refuse_on_gpu(plan_.examples.get(), device_.on_gpu());
+  if (plan_.examples && plan_.examples->quarantine && partition_.noise_share > 0.0)
+    wrong_labels_ = wrong_labels(dataset.train, partition_, config.seed);
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
     gpus_->keep_test_set(dataset.test);
@@ -97,8 +101,11 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     options_.steps_between_merges = static_cast<std::uint64_t>(
         std::ceil(plan_.blocks.lambda * static_cast<double>(most_steps_)));
   }
+  if (plan_.examples && plan_.examples->passing)
+    train_ = std::make_unique<const ImageSet>(dataset.train);
   options_.rebirth.new_trainer = [this](SimPeer& peer, PeerId id) {
-    ImageSet shard = dynamic_cast<const ShardTrainer&>(*peer.trainer).shard();
+    ImageSet shard = train_ ? make_shard(*train_, partition_, id.value, config_.seed)
+                            : dynamic_cast<const ShardTrainer&>(*peer.trainer).shard();
     make_trainer(peer, id.value, std::move(shard));
   };
   options_.rebirth.new_protocol = [this](SimPeer& peer, PeerId id, std::uint32_t incarnation) {
@@ -106,6 +113,15 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
     place.incarnation = incarnation;
     place.late = true;
     peer.protocol = build_protocol(config_, plan_, id, peer.trainer->steps_per_epoch(), place);
+  };
+  options_.rebirth.recollect = [this](SimPeer& peer, PeerId id,
+                                      const std::vector<std::string>& written) {
+    if (!train_) return;
+    const gossip::Holdings held = gossip::read_holdings(
+        partition_.owned[id.value], shard_labels(*train_, partition_, id.value, config_.seed),
+        written, config_.peers);
+    dynamic_cast<ShardTrainer&>(*peer.trainer).recollect(held, *train_);
+    peer.protocol->recollect(held);
   };
   host_ = std::make_unique<SimHost>(options_, peers_, *lane_);
   test_ = std::move(dataset.test);  // the training set goes: every peer holds its own shard
@@ -119,7 +135,9 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
                                  plan_.equal_steps ? most_steps_ : 0,
                                  parse_optimizer(config_.optimizer),
                                  build_schedule(config_.schedule),
-                                 plan_.needs_probe ? kProbeShare : 0.0};
+                                 plan_.probe_share(),
+                                 plan_.examples,
+                                 all_examples_};
   peer.model.reset();  // it borrows the trainer
   if (gpus_) {
     auto trainer = gpus_->make_trainer(*context_, std::move(shard), options, id);
@@ -131,6 +149,10 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
     peer.model = std::make_unique<HostModel>(*peer.trainer, snapshots_, 0, plan_.gossips);
   }
   peer.model->keep_digests(digest_mode(config_.log_digests, DigestMode::off));
+}
+
+const ShardTrainer& Simulation::trainer_of(std::uint32_t peer) const {
+  return dynamic_cast<const ShardTrainer&>(*peers_[peer].trainer);
 }
 
 Evaluation Simulation::evaluate_peer(std::uint32_t peer, std::span<const float> weights,
@@ -232,9 +254,12 @@ std::vector<EndedPeer> Simulation::ended_peers(const SimOutcome& outcome) const 
     peer.known.reason = end.reason;
     peer.known.shard = shard_sizes_[i];
     peer.known.counters = peers_[i].protocol->counters();
+    if (const ExampleKeeper* keeper = trainer_of(i).examples_kept())
+      peer.known.examples = tally_of(*keeper, trainer_of(i).shard().ids, wrong_labels_);
     peer.known.communities = community_text(peers_[i].protocol->communities());
     peer.known.payload_bytes = end.payload_bytes;
     peer.known.wire_bytes = end.wire_bytes;
+    if (train_) peer.known.example_bytes = end.example_bytes;
     peer.group = partition_.group.empty() ? 0u : partition_.group[i];
     if (!end.alive) continue;
     peer.final_weights = peers_[i].trainer->read_weights();

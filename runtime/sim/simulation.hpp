@@ -57,6 +57,7 @@ class Simulation {
  private:
   // With its model; the old ones go.
   void make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard);
+  const ShardTrainer& trainer_of(std::uint32_t peer) const;
   Evaluation evaluate_peer(std::uint32_t peer, std::span<const float> weights, std::size_t limit);
   std::vector<EndedPeer> ended_peers(const SimOutcome& outcome) const;
   double wall_s() const;
@@ -67,6 +68,9 @@ class Simulation {
   PoolPlan plan_;
   Partition partition_;
   ImageSet test_;
+  std::unique_ptr<const ImageSet> train_;  // where examples change hands: for peers that come back
+  std::size_t all_examples_ = 0;
+  std::vector<std::uint8_t> wrong_labels_;  // [id], where the result is to say who was found
   std::string data_digest_;
   DeviceChoice device_;
   std::unique_ptr<ComputeLane> lane_;

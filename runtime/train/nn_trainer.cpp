@@ -15,14 +15,25 @@ NnTrainer::NnTrainer(NnContext& context, ImageSet shard, const NnTrainerOptions&
 }
 
 gossip::StepReport NnTrainer::differentiate(std::size_t worker) {
-  const std::span<const std::uint32_t> batch = batches_.next();
+  begin_pass_if_due(worker);
+  const std::span<const std::uint32_t> batch = next_batch();
   batch_labels_.resize(batch.size());
   for (std::size_t row = 0; row < batch.size(); ++row) {
     context().load_row(worker, row, shard().image(batch[row]));
     batch_labels_[row] = label_of(batch[row]);
   }
-  const kernels::LossSums sums = context().workspace(worker).differentiate(
-      batch.size(), weights_.data(), batch_labels_.data());
+  kernels::Workspace<float>& workspace = context().workspace(worker);
+  if (!keeper_) {
+    return report(batch.size(),
+                  workspace.differentiate(batch.size(), weights_.data(), batch_labels_.data()));
+  }
+  const std::span<const float> all = keeper_->weights();
+  batch_weights_.clear();
+  for (const std::uint32_t row : batch) batch_weights_.push_back(all.empty() ? 1.0f : all[row]);
+  const kernels::LossSums sums =
+      workspace.differentiate(batch.size(), weights_.data(), batch_labels_.data(),
+                              all.empty() ? nullptr : batch_weights_.data());
+  keeper_->trained(batch, batch_labels_, workspace.outputs().first(batch.size() * shard().classes));
   return report(batch.size(), sums);
 }
 

@@ -29,6 +29,7 @@ class NnTrainer final : public ShardTrainer {
   gossip::StepReport differentiate(std::size_t worker);
 
   std::vector<std::uint8_t> batch_labels_;
+  std::vector<float> batch_weights_;
   kernels::Buffer<float> weights_, gradient_;  // gradient_ only once train_gradient() is used
   Optimizer optimizer_;
 };

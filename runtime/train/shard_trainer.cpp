@@ -6,6 +6,7 @@
 
 #include "kernels/core/check.hpp"
 #include "runtime/train/evaluate.hpp"
+#include "runtime/train/shard_store.hpp"
 
 namespace hearsay::runtime {
 
@@ -17,7 +18,19 @@ ShardTrainer::ShardTrainer(NnContext& context, ImageSet shard, const NnTrainerOp
       steps_per_epoch_(options.steps_per_epoch > 0 ? options.steps_per_epoch
                                                    : batches_.steps_per_pass()) {
   HS_CHECK(options.batch <= context.max_batch());
+  if (!options.examples) return;
+  keeper_ =
+      std::make_unique<ExampleKeeper>(options.examples, options.seed, kernels::PeerId(options.peer),
+                                      shard_.count(), batches_.probe());
+  batches_.expect_passes(shard_.count());
+  if (!options.examples->passing) return;
+  const gossip::ExampleShape shape{static_cast<std::uint32_t>(shard_.image_bytes()), shard_.classes,
+                                   static_cast<std::uint32_t>(options.all_examples),
+                                   options.examples->peers};
+  store_ = std::make_unique<ShardStore>(*this, *options.examples->passing, shape);
 }
+
+ShardTrainer::~ShardTrainer() = default;
 
 std::uint8_t ShardTrainer::label_of(std::uint32_t example) const {
   const std::uint8_t label = shard_.labels[example];
@@ -39,8 +52,80 @@ void ShardTrainer::initialise(std::span<float> weights) const {
 }
 
 void ShardTrainer::data_state(gossip::Archive& archive) {
+  if (keeper_) archive("examples", *keeper_);
+  if (store_) state_of_passed(archive);
+  if (keeper_ && archive.loading() && keeper_->ledger().rows() != shard_.count())
+    archive.fail("examples", "are not as many as in this shard");
   batches_.state(archive, steps_);
   archive("flipped", flipped_);
+}
+
+void ShardTrainer::begin_pass_if_due(std::size_t worker) {
+  if (!keeper_ || !batches_.pass_is_over()) return;
+  const kernels::PeerId self(options_.peer);
+  if (keeper_->wants_own_look(batches_.passes()))
+    look_at_all(self, read_weights(), batches_.passes(), worker);
+  const std::uint64_t horizon = options_.epochs * steps_per_epoch_;
+  const double progress =
+      horizon > 0 ? std::min(1.0, static_cast<double>(steps_) / static_cast<double>(horizon)) : 1.0;
+  batches_.begin_pass(keeper_->begin_pass(progress, batches_.steps_per_pass()));
+}
+
+// `passes` counts those begun: the one in progress is not over.
+void ShardTrainer::heard(kernels::PeerId from, std::span<const float> weights, std::size_t worker) {
+  const std::uint64_t over = std::max<std::uint64_t>(1, batches_.passes()) - 1;
+  if (!keeper_) return;
+  if (keeper_->wants_look_of(from, over)) look_at_all(from, weights, over, worker);
+  if (store_) store_->heard(from, weights);
+}
+
+std::vector<gossip::Event> ShardTrainer::take_events() {
+  return keeper_ ? keeper_->take_events() : std::vector<gossip::Event>{};
+}
+
+std::vector<float> ShardTrainer::outputs_of(std::span<const std::uint32_t> rows,
+                                            std::span<const float> weights, std::size_t worker) {
+  std::vector<float> all;
+  all.reserve(rows.size() * shard_.classes);
+  for (std::size_t begin = 0; begin < rows.size(); begin += context_.max_batch()) {
+    const std::size_t count = std::min(context_.max_batch(), rows.size() - begin);
+    for (std::size_t row = 0; row < count; ++row)
+      context_.load_row(worker, row, shard_.image(rows[begin + row]));
+    const std::span<const float> outputs =
+        context_.workspace(worker).outputs(count, weights.data());
+    all.insert(all.end(), outputs.begin(), outputs.end());
+  }
+  return all;
+}
+
+void ShardTrainer::look_at_all(kernels::PeerId model, std::span<const float> weights,
+                               std::uint64_t passes, std::size_t worker) {
+  std::vector<std::uint8_t> held_out;
+  for (const std::uint32_t row : batches_.probe()) held_out.push_back(shard_.labels[row]);
+  const double temperature =
+      best_temperature(outputs_of(batches_.probe(), weights, worker), held_out);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < shard_.count(); ++row) {
+    if (keeper_->present()[row] != 0) rows.push_back(row);
+  }
+  std::vector<Look> looks(shard_.count());
+  const std::vector<Look> here = looks_at(rows, weights, temperature, worker);
+  for (std::size_t i = 0; i < rows.size(); ++i) looks[rows[i]] = here[i];
+  keeper_->judge(model, passes, temperature, looks, shard_.labels);
+}
+
+std::vector<Look> ShardTrainer::looks_at(std::span<const std::uint32_t> rows,
+                                         std::span<const float> weights, double temperature,
+                                         std::size_t worker) {
+  const std::vector<float> outputs = outputs_of(rows, weights, worker);
+  const std::size_t classes = shard_.classes;
+  std::vector<Look> looks;
+  looks.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::span<const float> of_row = std::span(outputs).subspan(i * classes, classes);
+    looks.push_back(look_at(of_row, shard_.labels[rows[i]], temperature));
+  }
+  return looks;
 }
 
 gossip::Probe ShardTrainer::probe(std::span<const float> weights, std::size_t worker) {
@@ -48,6 +133,18 @@ gossip::Probe ShardTrainer::probe(std::span<const float> weights, std::size_t wo
   const kernels::LossSums sums = pass_probe(weights, worker, nullptr);
   const double n = static_cast<double>(batches_.probe().size());
   return {sums.loss / n, sums.confidence / n, batches_.probe().size()};
+}
+
+// Evenly spread over the shard, the same ones for every model.
+double ShardTrainer::doubt(std::span<const float> weights, std::size_t worker) {
+  constexpr std::size_t kMost = 256;
+  const std::size_t stride = (shard_.count() + kMost - 1) / kMost;
+  std::vector<std::uint32_t> rows;
+  for (std::size_t row = 0; row < shard_.count(); row += stride)
+    rows.push_back(static_cast<std::uint32_t>(row));
+  double sum = 0.0;
+  for (const Look& look : looks_at(rows, weights, 1.0, worker)) sum += 1.0 - look.confidence;
+  return sum / static_cast<double>(rows.size());
 }
 
 std::vector<double> ShardTrainer::probe_losses(std::span<const float> weights, std::size_t worker) {

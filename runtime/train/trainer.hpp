@@ -32,10 +32,20 @@ class Trainer {
   virtual std::span<float> gradient() = 0;
   // Loss and confidence of `weights` on the peer's probe set, examples the peer does not train on.
   virtual gossip::Probe probe(std::span<const float> weights, std::size_t worker) = 0;
+  // Mean of 1 - confidence of `weights` over some of the examples that it trains on.
+  virtual double doubt(std::span<const float> /*weights*/, std::size_t /*worker*/) { return 1.0; }
   // One loss an example of the probe set, in its order; none without a probe set.
   virtual std::vector<double> probe_losses(std::span<const float>, std::size_t /*worker*/) {
     return {};
   }
+  // Another peer's model has come and will be merged: a chance to see what it makes of the own
+  // examples. Only where it wants them, as they may have to be fetched from a device.
+  virtual bool wants_models() const { return false; }
+  virtual void heard(kernels::PeerId /*from*/, std::span<const float> /*weights*/,
+                     std::size_t /*worker*/) {}
+  virtual std::vector<gossip::Event> take_events() { return {}; }  // for the log, each once
+  // The examples, where they may change hands; null elsewhere.
+  virtual gossip::ExampleStore* example_store(std::size_t /*worker*/) { return nullptr; }
   // Learns class c as classes - 1 - c from now on, or no more: a peer with bad data, for tests.
   virtual void flip_labels(bool) {}
   virtual std::uint64_t examples() const = 0;  // that it trains on

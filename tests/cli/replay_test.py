@@ -55,6 +55,22 @@ class ReplayTest(pools.PoolTest):
         self.assertGreater(found["digests"], 100)
         self.assertEqual((found["models_equal"], found["models_compared"]), (4, 4))
 
+    def test_examples_that_change_hands_do_so_again(self):
+        self.pool("--epochs", "1000000", "--time", "5s", "--eval-every", "0", "--restarts", "1",
+                  "--merge-every", "2", "--schedule", "constant", "--split", "dirichlet:0.5", "--share",
+                  "hard:8,by=receiver", "--sampling", "hard:every=2", "--trade", "models:20%", "--chaos",
+                  "kill=p01@1s", "--chaos", "drop=2%")
+        result = json.loads((self.folder / "run/result.json").read_text())
+        self.assertGreater(result["example_bytes"], 8 * 56)
+        lines = (self.folder / "run/peers/p01/examples.log").read_text().splitlines()
+        self.assertEqual({line.split()[0] for line in lines}, {"offer", "took", "closed"})
+        events = {event["ev"] for event in self.log_of(2)}
+        self.assertLessEqual({"examples.sent", "examples.received", "examples.settled",
+                              "examples.judged"}, events)
+        found = self.replay()
+        self.assertEqual((found["differences"], found["damage"]), ([], []))
+        self.assertEqual((found["models_equal"], found["models_compared"]), (4, 4))
+
     def test_a_resumed_pool_is_made_again_from_its_first_beginning(self):
         process = self.begin(*pools.ENDLESS, "--merge-every", "2", "--log-digests", "on", peers=3)
         process.send_signal(signal.SIGINT)

@@ -37,14 +37,16 @@ void put(wire::HeaderBytes& bytes, std::size_t at, T value) {
 }
 
 void mend_fields(wire::HeaderBytes& bytes) {
-  const std::uint8_t kind = get<std::uint8_t>(bytes, kAtKind) % 13;
+  const std::uint8_t kind = get<std::uint8_t>(bytes, kAtKind) % 16;
   put(bytes, kAtKind, kind);
   put<std::uint16_t>(bytes, kAtVotes, get<std::uint16_t>(bytes, kAtVotes) % 8);
   // Flags of three bits, up to 2 sketches of the pool's size beside weights, up to 7 pulses.
   const auto flags = get<std::uint8_t>(bytes, kAtFlags);
   const bool weights = kind == 0 || kind == 2 || kind == 3 || kind == 5 || kind == 12;
   const int sketches = weights ? (flags >> 4) % 3 : 0;
-  put<std::uint8_t>(bytes, kAtFlags, static_cast<std::uint8_t>((flags & 7) | sketches << 4));
+  const int packed = kind == static_cast<std::uint8_t>(FrameKind::examples) ? 8 : 0;
+  put<std::uint8_t>(bytes, kAtFlags,
+                    static_cast<std::uint8_t>((flags & 7) | packed | sketches << 4));
   const int pulses = get<std::uint8_t>(bytes, kAtPulses) % 8;
   put<std::uint8_t>(bytes, kAtPulses, static_cast<std::uint8_t>(pulses | (sketches > 0) << 5));
   put<std::uint32_t>(bytes, kAtFrom, 1 + get<std::uint32_t>(bytes, kAtFrom) % (fuzz::kPeers - 1));
@@ -55,6 +57,8 @@ void mend_fields(wire::HeaderBytes& bytes) {
     put<std::uint64_t>(bytes, kAtSlice, get<std::uint64_t>(bytes, kAtSlice) % fuzz::kPeers);
     payload = sizeof(float) *
               (get<std::uint64_t>(bytes, kAtPayload) % (fuzz::kValues / fuzz::kPeers + 2));
+  } else if (frame_kind == FrameKind::examples) {
+    payload = fuzz::kExamples.bytes() * (1 + get<std::uint64_t>(bytes, kAtPayload) % 4);
   } else if (frame_kind != FrameKind::ack && frame_kind != FrameKind::busy &&
              (frame_kind < FrameKind::chunk || frame_kind == FrameKind::model)) {
     payload = sizeof(float) * fuzz::kValues;
@@ -79,13 +83,14 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
   const auto* const header = std::get_if<wire::Header>(&decoded);
   if (header == nullptr) return std::nullopt;
   require(wire::encode_header(*header) == bytes, "an accepted header gives its bytes again");
-  if (!wire::find_fault(
-           *header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues, 0, fuzz::kSketchValues})
+  if (!wire::find_fault(*header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues, 0,
+                                  fuzz::kSketchValues, fuzz::kExamples.bytes()})
            .empty() ||
       header->from == PeerId(0) || header->from.value >= fuzz::kPeers)
     return std::nullopt;
-  require(header->payload_bytes <= sizeof(float) * fuzz::kValues,
-          "no payload above the model's size");
+  require(header->payload_bytes <= (header->packed ? kMostOffered * fuzz::kExamples.bytes()
+                                                   : sizeof(float) * fuzz::kValues),
+          "no payload above the model's size, or 64 examples");
   Frame frame = wire::frame_of(*header);
   std::vector<std::byte> body(header->prefix_bytes() + header->payload_bytes);
   const auto rest = in.take(body.size());
@@ -93,7 +98,12 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
   std::ranges::copy(std::as_bytes(rest), body.begin());
   const auto prefix = std::span(body).first(header->prefix_bytes());
   if (!wire::decode_prefix(*header, prefix, fuzz::kPeers, frame)) return std::nullopt;
-  if (header->payload_bytes > 0) {
+  if (header->packed) {
+    auto packed = std::make_shared<merge::Packed>();
+    packed->bytes.resize(header->payload_bytes);
+    std::memcpy(packed->bytes.data(), body.data() + prefix.size(), header->payload_bytes);
+    frame.packed = std::move(packed);
+  } else if (header->payload_bytes > 0) {
     std::vector<float> values(header->payload_bytes / sizeof(float));
     std::memcpy(values.data(), body.data() + prefix.size(), header->payload_bytes);
     frame.values = model.copy(values);

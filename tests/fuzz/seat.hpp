@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gossip/baselines/ddp.hpp"
-#include "gossip/protocols/testkit.hpp"
+#include "gossip/examples/testkit.hpp"
 #include "gossip/wire/header.hpp"
 #include "tests/fuzz/support.hpp"
 
@@ -19,6 +19,9 @@ namespace hearsay::fuzz {
 
 inline constexpr std::uint32_t kPeers = 4;
 inline constexpr std::size_t kValues = 6;
+// Of all seats but `late`, which pass examples on.
+inline constexpr gossip::ExampleShape kExamples{
+    .values = 8, .classes = 10, .examples = 32, .peers = kPeers};
 inline constexpr std::uint32_t kSketchValues = 1024;  // of the seats that find communities
 
 enum class SeatKind : std::uint8_t { push, pairwise, push_sum, rendezvous, crowd, late, ddp };
@@ -61,12 +64,17 @@ inline std::unique_ptr<gossip::Protocol> protocol_of(SeatKind kind) {
     communities->every = 1;
     s.communities = std::move(communities);
   }
+  if (kind != SeatKind::late)
+    s.transfers = std::make_shared<const gossip::TransferPlan>(
+        gossip::TransferPlan{4, kind == SeatKind::push_sum, "fuzz"});
   return std::make_unique<gossip::GossipPeer>(s);
 }
 
 class Seat {
  public:
-  explicit Seat(SeatKind kind) : protocol_(protocol_of(kind)), model_({1, -1, 2, 0.5f, 0, 3}) {
+  explicit Seat(SeatKind kind)
+      : protocol_(protocol_of(kind)),
+        model_({1, -1, 2, 0.5f, 0, 3}, kExamples, {0, 1, 2, 3, 4, 5, 6, 7}) {
     model_.moved = {1, 2, 3, 4, 5, 6};
   }
 
@@ -114,10 +122,10 @@ class Seat {
   void check_sent(const gossip::Frame& frame) const {
     require(frame.from == kernels::PeerId(0) && frame.to.value < kPeers, "frames go to peers");
     const gossip::wire::Header header = gossip::wire::header_of(frame);
-    require(
-        gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, 0, kSketchValues})
-            .empty(),
-        "what is sent would be accepted");
+    require(gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, 0,
+                                              kSketchValues, kExamples.bytes()})
+                .empty(),
+            "what is sent would be accepted");
   }
   static bool adopts(const gossip::Input& input) {
     const auto* in = std::get_if<gossip::input::FrameIn>(&input);
@@ -125,7 +133,7 @@ class Seat {
   }
 
   std::unique_ptr<gossip::Protocol> protocol_;
-  gossip::testkit::TinyModel model_;
+  gossip::testkit::TinyPeerModel model_;
   gossip::Time now_{0};
   int steps_due_ = 0;
   std::vector<std::uint64_t> timers_;

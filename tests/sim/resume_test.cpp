@@ -55,6 +55,8 @@ struct Case {
   const char* cluster = "off";
   const char* codec = "raw";
   const char* outer = "none";
+  const char* share = "off";
+  const char *sampling = "uniform", *retire = "off", *quarantine = "off", *trade = "off";
 };
 
 const std::vector<Case>& cases() {
@@ -66,6 +68,21 @@ const std::vector<Case>& cases() {
        .merge_every = "0.25",
        .split = "iid+rotate:groups=2,by=5",
        .cluster = "agglo:average,every=1"},
+      {.name = "examples change hands",
+       .merge_every = "0.25",
+       .chaos = {"drop=5%", "kill=p03@30%..50%"},
+       .compute = "fixed:20ms",
+       .split = "dirichlet:0.5",
+       .epochs = 4,
+       .share = "hard:16,by=receiver"},
+      {.name = "copies, judged examples",
+       .merge_every = "0.5",
+       .epochs = 4,
+       .share = "hard:8,mode=copy",
+       .sampling = "hard:every=1,zeta=1",
+       .retire = "agreed:reserve=2,retire=40%,alike=1",
+       .quarantine = "hard:confidence=0.3,spread=0.3,models=2"},
+      {.name = "models are traded", .merge_every = "0.25", .trade = "models:50%,horizon=2"},
       {.name = "waiting", .merge_every = "0.25", .wait = true, .compute = "jitter"},
       {.name = "slow network",
        .merge_every = "0.125",
@@ -202,6 +219,11 @@ RunConfig config_of(const Case& c, std::uint64_t seed) {
   r.codec = spec(c.codec);
   r.outer = spec(c.outer);
   r.cluster = spec(c.cluster);
+  r.share = spec(c.share);
+  r.sampling = spec(c.sampling);
+  r.retire = spec(c.retire);
+  r.quarantine = spec(c.quarantine);
+  r.trade = spec(c.trade);
   r.wait = c.wait;
   r.until_converged = c.until_converged;
   r.end_game = spec(c.end_game);
@@ -273,8 +295,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{31}));
-  REQUIRE(cases().size() == 31);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{34}));
+  REQUIRE(cases().size() == 34);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -14,7 +14,8 @@ void SimCheck::broken(gossip::Time now, const std::string& what) {
 }
 
 SimChecks::SimChecks() {
-  for (const auto make : {check_frames, check_versions, check_finite, check_mass, check_mixing})
+  for (const auto make :
+       {check_frames, check_versions, check_finite, check_mass, check_examples, check_mixing})
     checks_.push_back(make());
 }
 

@@ -37,6 +37,7 @@ std::unique_ptr<SimCheck> check_frames();    // none appears, none vanishes
 std::unique_ptr<SimCheck> check_versions();  // what counts up never goes back
 std::unique_ptr<SimCheck> check_finite();    // no weight of a live peer is NaN at the end
 std::unique_ptr<SimCheck> check_mass();      // push-sum: total mass is what it should be
+std::unique_ptr<SimCheck> check_examples();  // each has one owner, where they change hands
 std::unique_ptr<SimCheck> check_mixing();    // everyone merges again when faults are over
 
 // All of them at once.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gossip/examples/transfers.hpp"
+
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "gossip/limits.hpp"
+#include "gossip/merging.hpp"
+#include "gossip/peer_state.hpp"
+#include "kernels/core/check.hpp"
+
+namespace hearsay::gossip {
+namespace {
+
+std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+
+void persist(std::string line, Turn& turn) { turn.out.push_back(action::Persist{std::move(line)}); }
+
+Event moved_event(std::string_view name, std::string_view way, PeerId with, std::uint64_t seq,
+                  std::uint64_t count) {
+  Event event(name);
+  event.add(way, peer_name(with)).add("seq", integer(seq));
+  return std::move(event.add("count", integer(count)));
+}
+
+}  // namespace
+
+void Transfers::restore(const Holdings& held) {
+  open_ = held.open();
+  taken_ = held.taken();
+}
+
+void Transfers::offer(PeerId partner, PeerState& peer, Turn& turn) {
+  ExampleStore* const store = turn.model.examples();
+  HS_CHECK(store != nullptr);
+  if (!plan_->copies && open_.contains(partner)) return;  // the one before first
+  const std::optional<double> alike =
+      peer.steering ? peer.steering->likeness(partner) : std::nullopt;
+  const std::vector<Example> examples = store->choose(partner, alike, plan_->most, plan_->copies);
+  if (examples.empty()) return;
+  Frame frame = control_frame(FrameKind::examples, partner, 0, peer);
+  frame.seq = peer.next_seq++;
+  frame.wants_ack = !plan_->copies;
+  frame.packed = encode(examples, store->shape());
+  if (!plan_->copies) {
+    Holdings::Offer offer{frame.seq, {}, turn.now};
+    for (const Example& example : examples) offer.ids.push_back(example.id);
+    persist(Holdings::offer_line(partner, offer), turn);
+    open_.emplace(partner, std::move(offer));
+  }
+  Event sent = moved_event("examples.sent", "to", partner, frame.seq, examples.size());
+  sent.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
+  turn.record(std::move(sent.add("reason", plan_->policy)));
+  turn.send(std::move(frame));
+}
+
+void Transfers::receive(const Frame& frame, PeerState& peer, Turn& turn) {
+  switch (frame.kind) {
+    case FrameKind::examples: return answer(frame, peer, turn);
+    case FrameKind::receipt: return settle(frame, turn);
+    case FrameKind::offered: break;
+    default: HS_CHECK(false);
+  }
+  Holdings::Taken& newest = taken_[frame.from];
+  if (frame.seq > newest.seq) {  // has not come; if it still does, it is too late
+    newest = {frame.seq, 0};
+    persist(Holdings::took_line(frame.from, newest, {}), turn);
+  }
+  if (frame.seq == newest.seq) send_receipt(frame.from, peer, turn);
+}
+
+void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
+  ExampleStore& store = *turn.model.examples();
+  Holdings::Taken& newest = taken_[offer.from];
+  const bool counts = offer.wants_ack;
+  if (counts && offer.seq <= newest.seq) {
+    if (offer.seq == newest.seq) send_receipt(offer.from, peer, turn);
+    return;
+  }
+  const bool heeded = offer.packed && !peer.ignores(offer.from);
+  const auto examples = heeded ? decode(*offer.packed, store.shape(), kMostOffered) : std::nullopt;
+  if (heeded && !examples) strike(offer.from, "examples that cannot be read", peer, turn);
+  const std::uint64_t taken = examples ? store.take(offer.from, *examples, !counts) : 0;
+  Event received = moved_event("examples.received", "from", offer.from, offer.seq,
+                               examples ? examples->size() : 0);
+  received.add("taken", std::int64_t{std::popcount(taken)});
+  turn.record(std::move(received.add("bytes", integer(offer.payload_bytes()))));
+  if (!counts) return;
+  newest = {offer.seq, taken};
+  std::vector<std::pair<std::uint32_t, std::uint8_t>> came;
+  for (std::size_t i = 0; examples && i < examples->size(); ++i) {
+    if (taken >> i & 1) came.emplace_back((*examples)[i].id, (*examples)[i].label);
+  }
+  persist(Holdings::took_line(offer.from, newest, came), turn);
+  send_receipt(offer.from, peer, turn);
+}
+
+// The receipt of an offer: its number as what is answered, the bits as its own.
+void Transfers::send_receipt(PeerId giver, PeerState& peer, Turn& turn) {
+  Frame receipt = control_frame(FrameKind::receipt, giver, taken_[giver].seq, peer);
+  receipt.seq = taken_[giver].taken;
+  turn.send(std::move(receipt));
+}
+
+void Transfers::settle(const Frame& receipt, Turn& turn) {
+  const auto offer = open_.find(receipt.from);
+  if (offer == open_.end() || offer->second.seq != receipt.answers) return;  // settled before
+  const std::vector<std::uint32_t>& ids = offer->second.ids;
+  const std::uint64_t all =
+      ids.size() < 64 ? (std::uint64_t{1} << ids.size()) - 1 : ~std::uint64_t{0};
+  const std::uint64_t taken = receipt.seq & all;
+  persist(Holdings::closed_line(receipt.from, offer->second.seq, taken), turn);
+  turn.model.examples()->settle(ids, taken);
+  turn.record(moved_event("examples.settled", "to", receipt.from, offer->second.seq,
+                          static_cast<std::uint64_t>(std::popcount(taken))));
+  open_.erase(offer);
+}
+
+void Transfers::ask_again(PeerState& peer, Turn& turn) {
+  for (auto& [taker, offer] : open_) {
+    if (!peer.table.reachable(taker) || turn.now < offer.asked + limits::kAskAgain) continue;
+    offer.asked = turn.now;
+    Frame question = control_frame(FrameKind::offered, taker, 0, peer);
+    question.seq = offer.seq;
+    turn.send(std::move(question));
+  }
+}
+
+void Transfers::state(Archive& archive) {
+  archive("open", open_)("taken", taken_);
+  if (!archive.loading()) return;
+  for (const auto& [taker, offer] : open_) {
+    if (offer.ids.empty() || offer.ids.size() > kMostOffered)
+      archive.fail("open", "has not 1 to 64 examples");
+  }
+}
+
+}  // namespace hearsay::gossip

@@ -24,6 +24,12 @@ Event moved_event(std::string_view name, std::string_view way, PeerId with, std:
   return std::move(event.add("count", integer(count)));
 }
 
+// A list that is offered or asked about: beyond all that this giver has been answered.
+bool is_new(const Frame& frame, const std::map<PeerId, Holdings::Taken>& taken) {
+  const auto newest = taken.find(frame.from);
+  return newest == taken.end() || frame.seq > newest->second.seq;
+}
+
 }  // namespace
 
 void Transfers::restore(const Holdings& held) {
@@ -62,20 +68,18 @@ void Transfers::receive(const Frame& frame, PeerState& peer, Turn& turn) {
     case FrameKind::offered: break;
     default: HS_CHECK(false);
   }
-  Holdings::Taken& newest = taken_[frame.from];
-  if (frame.seq > newest.seq) {  // has not come; if it still does, it is too late
-    newest = {frame.seq, 0};
-    persist(Holdings::took_line(frame.from, newest, {}), turn);
+  if (is_new(frame, taken_)) {  // has not come; if it still does, it is too late
+    taken_[frame.from] = {frame.seq, 0};
+    persist(Holdings::took_line(frame.from, taken_[frame.from], {}), turn);
   }
-  if (frame.seq == newest.seq) send_receipt(frame.from, peer, turn);
+  if (frame.seq == taken_[frame.from].seq) send_receipt(frame.from, peer, turn);
 }
 
 void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
   ExampleStore& store = *turn.model.examples();
-  Holdings::Taken& newest = taken_[offer.from];
   const bool counts = offer.wants_ack;
-  if (counts && offer.seq <= newest.seq) {
-    if (offer.seq == newest.seq) send_receipt(offer.from, peer, turn);
+  if (counts && !is_new(offer, taken_)) {
+    if (offer.seq == taken_[offer.from].seq) send_receipt(offer.from, peer, turn);
     return;
   }
   const bool heeded = offer.packed && !peer.ignores(offer.from);
@@ -87,6 +91,7 @@ void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
   received.add("taken", std::int64_t{std::popcount(taken)});
   turn.record(std::move(received.add("bytes", integer(offer.payload_bytes()))));
   if (!counts) return;
+  Holdings::Taken& newest = taken_[offer.from];
   newest = {offer.seq, taken};
   std::vector<std::pair<std::uint32_t, std::uint8_t>> came;
   for (std::size_t i = 0; examples && i < examples->size(); ++i) {

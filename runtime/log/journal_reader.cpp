@@ -52,7 +52,7 @@ std::optional<gossip::Input> frame_in(Source& from) {
   const auto decoded = wire::decode_header(bytes.first<wire::kHeaderBytes>());
   const auto* header = std::get_if<wire::Header>(&decoded);
   if (header == nullptr || !header->is_frame() ||
-      header->kind > static_cast<std::uint8_t>(gossip::FrameKind::model))
+      header->kind > static_cast<std::uint8_t>(gossip::FrameKind::offered))
     return std::nullopt;
   input::FrameIn in{wire::frame_of(*header)};
   const auto prefix = from.bytes(header->prefix_bytes());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Outer optimisers, published copies and low rank on the preset `digits`, several seeds each: accuracy against bytes.
+"""Outer optimisers, published copies and low rank on the preset `digits`: accuracy and bytes.
 
     experiments/studies/outer.py --binary build/ci/hearsay [--seeds 0,1,2,3,4] [--only "NAME;NAME"]
 
@@ -34,7 +34,8 @@ POOLS = {
     "ring, often, topk": "--topology ring --merge-every 0.125 --codec topk:0.1+mirror",
     "choco, topk": CHOCO + " --merge-every 0.125 --codec topk:0.1",
     "choco, topk, int8": CHOCO + " --merge-every 0.125 --codec topk:0.1+int8",
-    "choco, topk, gamma 0.2": "--protocol choco:gamma=0.2 --topology ring --merge-every 0.125 --codec topk:0.1",
+    "choco, topk, gamma 0.2": "--protocol choco:gamma=0.2 --topology ring --merge-every 0.125 "
+                              "--codec topk:0.1",
     "choco, randk": CHOCO + " --merge-every 0.125 --codec randk:0.1",
     "choco, int8": CHOCO + " --codec int8",
     "choco, int4": CHOCO + " --codec int4",
@@ -50,8 +51,8 @@ POOLS = {
 
 
 def result_of(binary, flags, seed, folder):
-    command = [binary, "sim", "--preset", "digits", "--eval-every", "0", "--seed", str(seed), "--json", "--quiet",
-               "--run", f"{folder}/run", *flags.split()]
+    command = [binary, "sim", "--preset", "digits", "--eval-every", "0", "--seed", str(seed), "--json",
+               "--quiet", "--run", f"{folder}/run", *flags.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
@@ -78,7 +79,8 @@ def main():
         mean = statistics.mean(100 * r["test_acc_mean"] for r in results)
         worst = statistics.mean(100 * r["test_acc_min"] for r in results)
         bytes_mean = statistics.mean(r["payload_bytes"] for r in results) / 1e6
-        print(f"| {name} | `{POOLS[name] or 'none'}` | {mean:.2f} | {worst:.2f} | {bytes_mean:.1f} |", flush=True)
+        flags = POOLS[name] or "none"
+        print(f"| {name} | `{flags}` | {mean:.2f} | {worst:.2f} | {bytes_mean:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

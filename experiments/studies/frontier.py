@@ -31,6 +31,8 @@ DENSE += [(codec, rate, "ema:0.5", "pairwise", "none") for codec, rates in
 DENSE += [("int4", "1", "ema:0.5", "push", "none"), ("int4+ef", "1", "ema:0.5", "pairwise", "none")]
 OUTER = [("raw", "1", "ema:0.5", "pairwise", "noloco"), ("int4", "2", "ema:0.5", "pairwise", "noloco"),
          ("raw", "1", "ema:0.5", "pairwise", "nesterov")]
+OUTER += [(codec, "0.6", "ema:0.5", "pairwise", "noloco")
+          for codec in ("blocks:0.25+auto+mirror", "blocks:0.125+auto:noise=0.4+mirror")]
 SPARSE = [(codec, rate, merge, "pairwise", "none") for codec, rate, merge in (
     ("topk:0.01+int8", "0.125", "ema:0.9"), ("topk:0.05+int8", "0.25", "ema:0.9"),
     ("topk:0.05+int8", "0.5", "ema:0.9"), ("topk:0.1+int8", "0.5", "ema:0.9"),
@@ -81,8 +83,8 @@ def run(options, config, split, seed):
     if not result.exists():
         every = rate if float(rate) >= 1 else f"{rate},mode=steps"
         command = [options.binary, "sim", *POOL, "--split", split, "--codec", codec, "--merge-every", every,
-                   "--merge", merge, "--protocol", protocol, "--outer", outer, "--device", options.device, "--threads", "1",
-                   "--seed", str(seed), "--run", str(folder), "--quiet"]
+                   "--merge", merge, "--protocol", protocol, "--outer", outer, "--device", options.device,
+                   "--threads", "1", "--seed", str(seed), "--run", str(folder), "--quiet"]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if not result.exists():
             print(f"{name_of(config)}: {done.stderr.strip()[-300:]}", file=sys.stderr, flush=True)

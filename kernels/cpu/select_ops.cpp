@@ -9,6 +9,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/core/check.hpp"
@@ -31,6 +32,15 @@ HS_CLONES void subtract(std::size_t n, const float* __restrict w, const float* _
   for (std::size_t i = 0; i < n; ++i) u[i] = w[i] - published[i];
 }
 
+HS_CLONES void subtract(std::size_t n, const Bf16* __restrict w, const Bf16* __restrict published,
+                        float* __restrict u) {
+  for (std::size_t i = 0; i < n; ++i) u[i] = widen(w[i]) - widen(published[i]);
+}
+
+HS_CLONES void widen_all(std::size_t n, const Bf16* __restrict w, float* __restrict u) {
+  for (std::size_t i = 0; i < n; ++i) u[i] = widen(w[i]);
+}
+
 // flag[i] = is the key in [lo, not finite); returns how many are not finite. n <= kBlock.
 HS_CLONES std::uint32_t flag_block(std::size_t n, const float* __restrict u, std::int32_t lo,
                                    std::uint8_t* __restrict flag) {
@@ -47,9 +57,16 @@ HS_CLONES std::uint32_t flag_block(std::size_t n, const float* __restrict u, std
 }
 
 // The differences of [begin, begin + n), in place or in `buffer`.
-const float* differences(const SelectFrom& from, std::size_t begin, std::size_t n, float* buffer) {
-  if (from.published.empty()) return from.w.data() + begin;
-  subtract(n, from.w.data() + begin, from.published.data() + begin, buffer);
+template <typename T>
+const float* differences(const SelectFromArrays<T>& from, std::size_t begin, std::size_t n,
+                         float* buffer) {
+  if (!from.published.empty()) {
+    subtract(n, from.w.data() + begin, from.published.data() + begin, buffer);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return from.w.data() + begin;
+  } else {
+    widen_all(n, from.w.data() + begin, buffer);
+  }
   return buffer;
 }
 
@@ -66,7 +83,8 @@ struct Guard {
   std::uint32_t lo = 1, hi = kSelectNotFinite;
 };
 
-void collect(const SelectFrom& from, Guard guard, std::size_t begin, std::size_t end,
+template <typename T>
+void collect(const SelectFromArrays<T>& from, Guard guard, std::size_t begin, std::size_t end,
              Candidates& into) {
   alignas(64) float buffer[kBlock];
   alignas(64) std::uint8_t flag[kBlock];
@@ -114,7 +132,8 @@ void count_key(std::uint32_t key, std::span<std::uint64_t> bins) {
   if (key != 0 && key < kSelectNotFinite) ++bins[key >> kSelectSampleShift];
 }
 
-std::vector<std::uint64_t> sample_bins(const SelectFrom& from, std::size_t strata) {
+template <typename T>
+std::vector<std::uint64_t> sample_bins(const SelectFromArrays<T>& from, std::size_t strata) {
   std::vector<std::uint64_t> bins(kSelectSampleBins);
   std::vector<std::size_t> first(strata);
   for (std::size_t s = 0; s < strata; ++s) first[s] = sample_begin(from.w.size(), strata, s);
@@ -130,7 +149,8 @@ std::vector<std::uint64_t> sample_bins(const SelectFrom& from, std::size_t strat
   return bins;
 }
 
-Guard guess(const SelectFrom& from, std::size_t k, std::uint32_t prior) {
+template <typename T>
+Guard guess(const SelectFromArrays<T>& from, std::size_t k, std::uint32_t prior) {
   const std::size_t n = from.w.size();
   if (prior != 0) {  // a sixteenth of an octave to each side, or so
     constexpr std::uint32_t kSlack = 1u << 19;
@@ -149,7 +169,8 @@ Guard guess(const SelectFrom& from, std::size_t k, std::uint32_t prior) {
 }
 
 // Exact: lower edge of the bin of the k-th largest of all.
-Guard counted_guard(Workers& workers, const SelectFrom& from, std::size_t k) {
+template <typename T>
+Guard counted_guard(Workers& workers, const SelectFromArrays<T>& from, std::size_t k) {
   std::vector<std::vector<std::uint64_t>> bins(workers.count());
   for_tiles(workers, from.w.size(), kSelectWireTile,
             [&](std::size_t begin, std::size_t end, std::size_t part) {
@@ -168,7 +189,9 @@ Guard counted_guard(Workers& workers, const SelectFrom& from, std::size_t k) {
   return {edge_at_rank(all, k)};
 }
 
-std::vector<Candidates> collect_all(Workers& workers, const SelectFrom& from, Guard guard) {
+template <typename T>
+std::vector<Candidates> collect_all(Workers& workers, const SelectFromArrays<T>& from,
+                                    Guard guard) {
   std::vector<Candidates> parts(workers.count());
   for_tiles(workers, from.w.size(), kSelectWireTile,
             [&](std::size_t begin, std::size_t end, std::size_t part) {
@@ -203,7 +226,8 @@ struct Position {
   std::uint64_t above = 0, at_tau = 0;  // entries before
 };
 
-void emit(const SelectFrom& from, const Candidates& part, Cut cut, Position before,
+template <typename T>
+void emit(const SelectFromArrays<T>& from, const Candidates& part, Cut cut, Position before,
           std::size_t begin, std::size_t end, const SelectOut& out) {
   const std::uint64_t capacity = out.index.size();
   std::uint64_t to = before.above + std::min(before.at_tau, cut.ties), at_tau = before.at_tau;
@@ -218,10 +242,11 @@ void emit(const SelectFrom& from, const Candidates& part, Cut cut, Position befo
       out.index[to] = i;
       out.value[to] = u;
       if (!from.published.empty()) {
-        if (from.kind == PublishKind::kAbsolute) out.value[to] = from.w[i];
-        from.published[i] = published_after(from.kind, from.w[i], from.published[i], u);
+        const float w = widen(from.w[i]), published = widen(from.published[i]);
+        if (from.kind == PublishKind::kAbsolute) out.value[to] = w;
+        from.published[i] = stored_as(published_after(from.kind, w, published, u), T{});
       } else if (from.is_cleared) {
-        from.w[i] = 0.0f;
+        from.w[i] = T{};
       }
     }
     ++to;
@@ -239,7 +264,8 @@ void count_cut(Candidates& part, std::uint32_t tau) {
 }
 
 // Writes the `found` largest candidates, of which the smallest has the key tau.
-void emit_all(Workers& workers, const SelectFrom& from, std::vector<Candidates>& parts,
+template <typename T>
+void emit_all(Workers& workers, const SelectFromArrays<T>& from, std::vector<Candidates>& parts,
               std::uint32_t tau, std::uint64_t found, const SelectOut& out) {
   workers.run([&](std::size_t part) { count_cut(parts[part], tau); });
   std::vector<Position> before(parts.size() + 1);
@@ -254,7 +280,8 @@ void emit_all(Workers& workers, const SelectFrom& from, std::vector<Candidates>&
   out.tile_begin.back() = std::min<std::uint64_t>(found, out.index.size());
 }
 
-void check_shapes(const SelectFrom& from, const SelectOut& out) {
+template <typename T>
+void check_shapes(const SelectFromArrays<T>& from, const SelectOut& out) {
   HS_CHECK(from.w.size() <= 0xffffffffu);
   HS_CHECK(from.published.empty() || from.published.size() == from.w.size());
   HS_CHECK(out.value.size() == out.index.size());
@@ -267,10 +294,9 @@ std::uint64_t candidates_in(const std::vector<Candidates>& parts) {
   return count;
 }
 
-}  // namespace
-
-Selected select_largest(Workers& workers, const SelectFrom& from, std::size_t k,
-                        std::uint32_t prior, const SelectOut& out) {
+template <typename T>
+Selected largest(Workers& workers, const SelectFromArrays<T>& from, std::size_t k,
+                 std::uint32_t prior, const SelectOut& out) {
   check_shapes(from, out);
   HS_CHECK(out.index.size() >= std::min(k, from.w.size()));
   Selected selected;
@@ -290,7 +316,8 @@ Selected select_largest(Workers& workers, const SelectFrom& from, std::size_t k,
   return selected;
 }
 
-Selected select_above(Workers& workers, const SelectFrom& from, float tau, const SelectOut& out) {
+template <typename T>
+Selected above(Workers& workers, const SelectFromArrays<T>& from, float tau, const SelectOut& out) {
   check_shapes(from, out);
   HS_CHECK(tau > 0.0f && tau <= FLT_MAX);
   Selected selected;
@@ -302,7 +329,8 @@ Selected select_above(Workers& workers, const SelectFrom& from, float tau, const
   return selected;
 }
 
-float sampled_threshold(const SelectFrom& from, std::size_t k) {
+template <typename T>
+float threshold_of_sample(const SelectFromArrays<T>& from, std::size_t k) {
   const std::size_t n = from.w.size(), strata = std::min(kStrata, n / kSelectSector);
   if (strata == 0 || k >= n) return std::bit_cast<float>(1u);
   const auto bins = sample_bins(from, strata);
@@ -310,6 +338,32 @@ float sampled_threshold(const SelectFrom& from, std::size_t k) {
       static_cast<double>(k) * static_cast<double>(strata * kSelectSector) / static_cast<double>(n);
   return std::bit_cast<float>(
       edge_at_rank(bins, std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rank))));
+}
+
+}  // namespace
+
+Selected select_largest(Workers& workers, const SelectFrom& from, std::size_t k,
+                        std::uint32_t prior, const SelectOut& out) {
+  return largest(workers, from, k, prior, out);
+}
+Selected select_largest(Workers& workers, const SelectFromBf16& from, std::size_t k,
+                        std::uint32_t prior, const SelectOut& out) {
+  return largest(workers, from, k, prior, out);
+}
+
+Selected select_above(Workers& workers, const SelectFrom& from, float tau, const SelectOut& out) {
+  return above(workers, from, tau, out);
+}
+Selected select_above(Workers& workers, const SelectFromBf16& from, float tau,
+                      const SelectOut& out) {
+  return above(workers, from, tau, out);
+}
+
+float sampled_threshold(const SelectFrom& from, std::size_t k) {
+  return threshold_of_sample(from, k);
+}
+float sampled_threshold(const SelectFromBf16& from, std::size_t k) {
+  return threshold_of_sample(from, k);
 }
 
 NextThreshold next_threshold(float tau, std::uint64_t count, std::uint64_t k, double gain) {

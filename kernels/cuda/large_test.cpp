@@ -98,7 +98,7 @@ TEST_CASE("selection among more than 2^31 differences, and the way back") {
   Large w(0), published(0);
   for (std::size_t j = 0; j < kPlaces.size(); ++j) w.put(kPlaces[j], 1.0f + static_cast<float>(j));
   const std::size_t k = kPlaces.size();
-  const HsCudaSelectFrom from{w.data(), published.data(), kMany, 1, 0};
+  const HsCudaSelectFrom from{w.data(), published.data(), kMany, 1, 0, HS_SELECT_FP32};
   const DeviceArray<std::uint32_t> index(k);
   const DeviceArray<float> value(k);
   const DeviceArray<std::uint64_t> tile_begin((kMany + 65'535) / 65'536 + 1);

@@ -11,31 +11,37 @@ namespace hearsay::cuda {
 namespace {
 
 constexpr int kWarps = kBlock / 32;
-constexpr int kEach = static_cast<int>(kSelectTile) / kBlock, kQuads = kEach / 4;
+constexpr int kEach = static_cast<int>(kSelectTile) / kBlock;
 static_assert(kEach == 32, "a flag for each value of a thread");
 
-template <bool kPublished>
-constexpr int kStagesOf = static_cast<int>(kStageBytes /
-                                           (kSelectTile * sizeof(float) * (kPublished ? 2 : 1)));
+// What a tile costs beside its bytes is the way to the counter of candidates and back. Tiles of
+// half the bytes need twice as many blocks to hide it.
+template <typename T, bool kPublished>
+constexpr int kBlocksOf = kStageBlocks*(sizeof(T) < sizeof(float) && !kPublished ? 2 : 1);
+template <typename T, bool kPublished>
+constexpr size_t kBytesOf = kStageBytes* kStageBlocks / kBlocksOf<T, kPublished>;
+template <typename T, bool kPublished>
+constexpr int kStagesOf = static_cast<int>(kBytesOf<T, kPublished> /
+                                           (kSelectTile * sizeof(T) * (kPublished ? 2 : 1)));
 
-template <bool kPublished>
+template <typename T, bool kPublished>
 struct Tiles {
-  static constexpr int kStages = kStagesOf<kPublished>;
-  static constexpr size_t kFloats = kSelectTile * (kPublished ? 2 : 1);
+  static constexpr int kStages = kStagesOf<T, kPublished>;
+  static constexpr size_t kValues = kSelectTile * (kPublished ? 2 : 1);
 
-  const SelectSource& from;
+  const SelectSource<T>& from;
   Stages<kStages>& stages;
-  float* memory;
+  T* memory;
 
-  __device__ float* at(int stage) const { return memory + stage * kFloats; }
+  __device__ T* at(int stage) const { return memory + stage * kValues; }
   __device__ bool is_bulk(size_t tile) const {
     return kHasBulkCopies && from.is_aligned && (tile + 1) * kSelectTile <= from.n;
   }
   // Thread 0, when nobody reads the stage any more.
   __device__ void request(int stage, size_t tile) const {
     if (tile * kSelectTile >= from.n || !is_bulk(tile)) return;
-    constexpr uint32_t kBytes = kSelectTile * sizeof(float);
-    stages.expect(stage, kFloats * sizeof(float));
+    constexpr uint32_t kBytes = kSelectTile * sizeof(T);
+    stages.expect(stage, kValues * sizeof(T));
     stages.copy(stage, at(stage), from.w + tile * kSelectTile, kBytes);
     if constexpr (kPublished) {
       stages.copy(stage, at(stage) + kSelectTile, from.published + tile * kSelectTile, kBytes);
@@ -44,50 +50,65 @@ struct Tiles {
   // Whole block: the tile is in its stage. Beyond the end: zeros, which nobody selects.
   __device__ void await(int stage, size_t tile) const {
     if (is_bulk(tile)) return stages.wait(stage);
-    float* const to = at(stage);
+    T* const to = at(stage);
     for (size_t j = threadIdx.x; j < kSelectTile; j += kBlock) {
       const size_t i = tile * kSelectTile + j;
-      to[j] = i < from.n ? __ldcs(from.w + i) : 0.0f;
-      if constexpr (kPublished) {
-        to[kSelectTile + j] = i < from.n ? __ldcs(from.published + i) : 0.0f;
-      }
+      to[j] = i < from.n ? from.w[i] : T{};
+      if constexpr (kPublished) to[kSelectTile + j] = i < from.n ? from.published[i] : T{};
     }
     stages.filled_by_hand();
     __syncthreads();
   }
 };
 
-__device__ float4 minus(float4 a, float4 b) {
-  return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
-}
+// What 16 bytes of shared memory hold.
+template <typename T>
+struct Unit {
+  static constexpr int kValues = 16 / sizeof(T);
+  float at[kValues];
+  __device__ explicit Unit(const T* p) {
+    const uint4 words = *reinterpret_cast<const uint4*>(p);
+    const uint32_t word[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (sizeof(T) == sizeof(float)) {
+        at[i] = __uint_as_float(word[i]);
+      } else {  // bf16 is the upper half of an fp32 value
+        at[2 * i] = __uint_as_float(word[i] << 16);
+        at[2 * i + 1] = __uint_as_float(word[i] & 0xffff0000u);
+      }
+    }
+  }
+};
 
 // Flags of this thread's values whose magnitude is at least `lo`. What is not finite is counted.
-template <bool kPublished>
-__device__ uint32_t find(const float* tile, float lo, uint32_t& bad) {
-  const float* const mine = tile + threadIdx.x * kEach;
+template <typename T, bool kPublished>
+__device__ uint32_t find(const T* tile, float lo, uint32_t& bad) {
+  constexpr int kOfUnit = Unit<T>::kValues, kUnits = kEach / kOfUnit;
+  const T* const mine = tile + threadIdx.x * kEach;
   uint32_t flags = 0;
   float zero = 0.0f;  // NaN once a value is not finite
 #pragma unroll
-  for (int q = 0; q < kQuads; ++q) {
-    const int turned = (q + threadIdx.x) % kQuads;
-    float4 u = *reinterpret_cast<const float4*>(mine + 4 * turned);
+  for (int q = 0; q < kUnits; ++q) {
+    const int turned = (q + threadIdx.x * kUnits / 8) % kUnits;
+    Unit<T> u(mine + kOfUnit * turned);
     if constexpr (kPublished) {
-      u = minus(u, *reinterpret_cast<const float4*>(mine + kSelectTile + 4 * turned));
+      const Unit<T> old(mine + kSelectTile + kOfUnit * turned);
+#pragma unroll
+      for (int c = 0; c < kOfUnit; ++c) u.at[c] -= old.at[c];
     }
-    uint32_t four = 0;
-    four |= fabsf(u.x) >= lo ? 1u : 0u;
-    four |= fabsf(u.y) >= lo ? 2u : 0u;
-    four |= fabsf(u.z) >= lo ? 4u : 0u;
-    four |= fabsf(u.w) >= lo ? 8u : 0u;
-    flags |= four << (4 * turned);
-    zero = __fmaf_rn(u.x, 0.0f, zero);
-    zero = __fmaf_rn(u.y, 0.0f, zero);
-    zero = __fmaf_rn(u.z, 0.0f, zero);
-    zero = __fmaf_rn(u.w, 0.0f, zero);
+    uint32_t few = 0;
+#pragma unroll
+    for (int c = 0; c < kOfUnit; ++c) {
+      few |= fabsf(u.at[c]) >= lo ? 1u << c : 0u;
+      zero = __fmaf_rn(u.at[c], 0.0f, zero);
+    }
+    flags |= few << (kOfUnit * turned);
   }
   if (zero == 0.0f) return flags;
   for (int j = 0; j < kEach; ++j) {
-    const float u = kPublished ? mine[j] - mine[kSelectTile + j] : mine[j];
+    const float weight = kernels::widen(mine[j]);
+    const float u = kPublished ? weight - kernels::widen(mine[kSelectTile + j]) : weight;
     if (select_key(u) < kSelectEnd) continue;
     ++bad;
     flags &= ~(1u << j);
@@ -132,15 +153,15 @@ __device__ bool take_room(uint32_t mine, size_t tile, const SelectWork& work, Ro
   return room.fits;
 }
 
-template <bool kPublished>
-__global__ void __launch_bounds__(kBlock, kStageBlocks)
-    collect(const SelectSource from, const SelectWork work, size_t tiles) {
-  constexpr int kStages = kStagesOf<kPublished>;
-  extern __shared__ __align__(128) float memory[];
+template <typename T, bool kPublished>
+__global__ void __launch_bounds__(kBlock, kBlocksOf<T, kPublished>)
+    collect(const SelectSource<T> from, const SelectWork work, size_t tiles) {
+  constexpr int kStages = kStagesOf<T, kPublished>;
+  extern __shared__ __align__(128) unsigned char memory[];
   __shared__ uint64_t barriers[kStages];
   __shared__ Room rooms[2];  // the one before may still be read
   Stages<kStages> stages(barriers);
-  const Tiles<kPublished> in{from, stages, memory};
+  const Tiles<T, kPublished> in{from, stages, reinterpret_cast<T*>(memory)};
   const float lo = __uint_as_float(work.state->lo);
   const uint32_t hi = work.state->hi;
   if (threadIdx.x == 0) {
@@ -151,13 +172,14 @@ __global__ void __launch_bounds__(kBlock, kStageBlocks)
   for (size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++round) {
     const int stage = static_cast<int>(round % kStages);
     in.await(stage, tile);
-    const float* const values = in.at(stage);
-    uint32_t flags = find<kPublished>(values, lo, bad), to = 0;
+    const T* const values = in.at(stage);
+    uint32_t flags = find<T, kPublished>(values, lo, bad), to = 0;
     if (take_room(__popc(flags), tile, work, rooms[round % 2], to)) {
       for (; flags != 0; flags &= flags - 1, ++to) {
         const int at = threadIdx.x * kEach + __ffs(flags) - 1;
         const size_t i = tile * kSelectTile + at;
-        const float weight = values[at], old = kPublished ? values[kSelectTile + at] : 0.0f;
+        const float weight = kernels::widen(values[at]);
+        const float old = kPublished ? kernels::widen(values[kSelectTile + at]) : 0.0f;
         work.index[to] = static_cast<uint32_t>(i);
         work.value[to] = weight;
         if constexpr (kPublished) work.old[to] = old;
@@ -174,7 +196,8 @@ __global__ void __launch_bounds__(kBlock, kStageBlocks)
 }
 
 // After a wrong guess: what the dense pass has changed becomes what it was.
-__global__ void restore(const SelectSource from, const SelectWork work, size_t tiles) {
+template <typename T>
+__global__ void restore(const SelectSource<T> from, const SelectWork work, size_t tiles) {
   if (!reads_array(*work.state)) return;
   const uint32_t hi = work.state->hi;
   const size_t warps = size_t{gridDim.x} * kWarps;
@@ -188,29 +211,39 @@ __global__ void restore(const SelectSource from, const SelectWork work, size_t t
   }
 }
 
-template <bool kPublished>
-cudaError_t run(const SelectSource& from, const SelectWork& work, int multiprocessors,
+template <bool kPublished, typename T>
+cudaError_t run(const SelectSource<T>& from, const SelectWork& work, int multiprocessors,
                 cudaStream_t on) {
-  const cudaError_t error = allow_stages(collect<kPublished>);
+  const cudaError_t error = allow_stages(collect<T, kPublished>);
   if (error != cudaSuccess) return error;
   const size_t tiles = select_tiles(from.n);
-  const size_t resident = static_cast<size_t>(multiprocessors) * kStageBlocks;
+  const size_t resident = static_cast<size_t>(multiprocessors) * kBlocksOf<T, kPublished>;
   const unsigned grid = static_cast<unsigned>(tiles < resident ? tiles : resident);
-  collect<kPublished><<<grid, kBlock, kStageBytes, on>>>(from, work, tiles);
+  collect<T, kPublished><<<grid, kBlock, kBytesOf<T, kPublished>, on>>>(from, work, tiles);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t select_collect(const SelectSource& from, const SelectWork& work, int multiprocessors,
+template <typename T>
+cudaError_t select_collect(const SelectSource<T>& from, const SelectWork& work, int multiprocessors,
                            cudaStream_t on) {
   if (from.published != nullptr) return run<true>(from, work, multiprocessors, on);
   return run<false>(from, work, multiprocessors, on);
 }
 
-void select_restore(const SelectSource& from, const SelectWork& work, int grid, cudaStream_t on) {
+template <typename T>
+void select_restore(const SelectSource<T>& from, const SelectWork& work, int grid,
+                    cudaStream_t on) {
   if (from.published == nullptr && !from.clears) return;
   restore<<<grid, kBlock, 0, on>>>(from, work, select_tiles(from.n));
 }
+
+template cudaError_t select_collect(const SelectSource<float>&, const SelectWork&, int,
+                                    cudaStream_t);
+template cudaError_t select_collect(const SelectSource<Bf16>&, const SelectWork&, int,
+                                    cudaStream_t);
+template void select_restore(const SelectSource<float>&, const SelectWork&, int, cudaStream_t);
+template void select_restore(const SelectSource<Bf16>&, const SelectWork&, int, cudaStream_t);
 
 }  // namespace hearsay::cuda

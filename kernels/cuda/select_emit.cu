@@ -17,7 +17,8 @@ static_assert(kTilesEach == 32 && kSelectGroup == kBlock && kSelectGroup % kTile
 struct TileReader {  // what a warp reads of its tile
   size_t begin, count;
   bool is_array;
-  __device__ TileReader(const SelectSource& from, const SelectWork& work, size_t tile)
+  template <typename T>
+  __device__ TileReader(const SelectSource<T>& from, const SelectWork& work, size_t tile)
       : is_array(reads_array(*work.state)) {
     if (is_array) {
       begin = tile * kSelectTile;
@@ -37,16 +38,23 @@ struct TileReader {  // what a warp reads of its tile
 // the end: zeros, which are never kept.
 struct Entries {
   float weight[kAtOnce], old[kAtOnce];
-  __device__ Entries(const SelectSource& from, const SelectWork& work, const TileReader& reader,
+  template <typename T>
+  __device__ Entries(const SelectSource<T>& from, const SelectWork& work, const TileReader& reader,
                      size_t j) {
-    const float* const weights = (reader.is_array ? from.w : work.value) + reader.begin;
-    const float* const olds = reader.is_array ? from.published : work.old;
+    const bool has_old = from.published != nullptr;
+    if (reader.is_array)
+      read(from.w + reader.begin, has_old ? from.published + reader.begin : nullptr, reader.count,
+           j);
+    else
+      read(work.value + reader.begin, has_old ? work.old + reader.begin : nullptr, reader.count, j);
+  }
+  template <typename T>
+  __device__ void read(const T* weights, const T* olds, size_t count, size_t j) {
 #pragma unroll
     for (int r = 0; r < kAtOnce; ++r) {
-      const bool is_there = j + 32 * r < reader.count;
-      weight[r] = is_there ? __ldcs(weights + j + 32 * r) : 0.0f;
-      old[r] =
-          is_there && from.published != nullptr ? __ldcs(olds + reader.begin + j + 32 * r) : 0.0f;
+      const bool is_there = j + 32 * r < count;
+      weight[r] = is_there ? load_once(weights + j + 32 * r) : 0.0f;
+      old[r] = is_there && olds != nullptr ? load_once(olds + j + 32 * r) : 0.0f;
     }
   }
 };
@@ -79,7 +87,8 @@ __device__ uint2 block_sum_before(uint2 mine, uint2& total) {
 }
 
 // A block a group. Sums fit in 32 bits because n does.
-__global__ void count_tiles(const SelectSource from, const SelectWork work, size_t tiles) {
+template <typename T>
+__global__ void count_tiles(const SelectSource<T> from, const SelectWork work, size_t tiles) {
   const uint32_t tau = work.state->tau, lane = threadIdx.x % 32;
   const size_t first = blockIdx.x * kSelectGroup + threadIdx.x / 32 * kTilesEach;
   uint2 mine = make_uint2(0, 0);  // of tile first + lane
@@ -127,8 +136,9 @@ struct Output {
   }
 };
 
-__device__ void write_entry(const SelectSource& from, const Output& out, uint64_t place, size_t i,
-                            float weight, float old) {
+template <typename T>
+__device__ void write_entry(const SelectSource<T>& from, const Output& out, uint64_t place,
+                            size_t i, float weight, float old) {
   const bool is_done = select_key(from.u(weight, old)) >= out.certain;
   if (place >= out.to.capacity) {
     if (is_done) from.undo(i, weight, old);
@@ -139,7 +149,8 @@ __device__ void write_entry(const SelectSource& from, const Output& out, uint64_
   if (!is_done) from.update(i, weight, old);
 }
 
-__device__ void emit_tile(const SelectSource& from, const SelectWork& work, const Output& out,
+template <typename T>
+__device__ void emit_tile(const SelectSource<T>& from, const SelectWork& work, const Output& out,
                           const TileReader& reader, uint2 before) {
   const uint32_t lane = threadIdx.x % 32, below = (1u << lane) - 1;
   uint64_t to = out.place(before.x, before.y), at_tau = before.y;
@@ -165,7 +176,8 @@ __device__ void emit_tile(const SelectSource& from, const SelectWork& work, cons
 
 __device__ uint64_t at_most(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-__global__ void emit_tiles(const SelectSource from, const SelectWork work, size_t tiles,
+template <typename T>
+__global__ void emit_tiles(const SelectSource<T> from, const SelectWork work, size_t tiles,
                            HsCudaSelectOut to) {
   const SelectState& state = *work.state;
   const Output out{to, state.tau, reads_array(state) ? ~0u : state.hi, state.ties};
@@ -195,7 +207,8 @@ __global__ void report(const SelectWork work, size_t tiles, HsCudaSelectOut to,
 
 }  // namespace
 
-void select_emit(const SelectSource& from, const SelectWork& work, const HsCudaSelectOut& out,
+template <typename T>
+void select_emit(const SelectSource<T>& from, const SelectWork& work, const HsCudaSelectOut& out,
                  HsCudaSelected* selected, cudaStream_t on) {
   const size_t tiles = select_tiles(from.n);
   if (tiles > 0) {
@@ -206,5 +219,10 @@ void select_emit(const SelectSource& from, const SelectWork& work, const HsCudaS
   }
   report<<<1, kBlock, 0, on>>>(work, tiles, out, selected);
 }
+
+template void select_emit(const SelectSource<float>&, const SelectWork&, const HsCudaSelectOut&,
+                          HsCudaSelected*, cudaStream_t);
+template void select_emit(const SelectSource<Bf16>&, const SelectWork&, const HsCudaSelectOut&,
+                          HsCudaSelected*, cudaStream_t);
 
 }  // namespace hearsay::cuda

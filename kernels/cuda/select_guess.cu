@@ -13,6 +13,8 @@ namespace {
 constexpr int kPickers = 256;  // threads that add up a slice of bins, then walk the slices
 static_assert(kPickers == kSelectSlices && kSelectSlice == 4 * kPickers);
 
+constexpr uint32_t kKeys = 512;  // that a block counts by itself: four octaves of bf16
+
 __device__ uint32_t* bins_of(const SelectWork& work, int set) {
   return work.bins + size_t{kSelectBins} * set;
 }
@@ -93,7 +95,8 @@ __device__ void set_guard(SelectState* state, uint32_t lo, uint32_t hi) {
   state->shift = shift_of(lo, hi);
 }
 
-__global__ void sample(const SelectSource from, size_t strata, uint32_t* bins) {
+template <typename T>
+__global__ void sample(const SelectSource<T> from, size_t strata, uint32_t* bins) {
   const size_t t = blockIdx.x * size_t{kBlock} + threadIdx.x, stratum = t / kernels::kSelectSector;
   uint32_t key = 0;
   if (stratum < strata) {
@@ -142,12 +145,49 @@ template <int kLevel, bool kFromArray>
 constexpr int kSetOf = kFromArray ? (kLevel == 1 ? kOfArray : kOfArrayKeys)
                                   : (kLevel == 1 ? kOfGuard : kOfKeys);
 
-__device__ float candidate(const SelectSource& from, const SelectWork& work, size_t i) {
+template <typename T>
+__device__ float candidate(const SelectSource<T>& from, const SelectWork& work, size_t i) {
   return from.u(work.value[i], from.published != nullptr ? work.old[i] : 0.0f);
 }
 
-template <int kLevel, bool kFromArray>
-__global__ void count_keys(const SelectSource from, const SelectWork work) {
+// Keys of a bf16 array are few, so that all blocks would add to the same bins: each block counts
+// those next to `lo` by itself first. Differences have more keys.
+template <typename T>
+class OwnKeys {
+ public:
+  // Whole block.
+  __device__ OwnKeys(uint32_t (&counts)[kKeys], const SelectSource<T>& from, uint32_t lo)
+      : counts_(counts),
+        first_(lo >> 16),
+        is_used_(sizeof(T) < sizeof(float) && from.published == nullptr) {
+    if (!is_used_) return;
+    for (uint32_t i = threadIdx.x; i < kKeys; i += kBlock) counts_[i] = 0;
+    __syncthreads();
+  }
+  // False: it is to be counted elsewhere.
+  __device__ bool add(uint32_t key, uint32_t count) {
+    const uint32_t place = (key >> 16) - first_;
+    if (!is_used_ || place >= kKeys) return false;
+    atomicAdd(&counts_[place], count);
+    return true;
+  }
+  // Whole block.
+  __device__ void drain(uint32_t* bins, uint32_t lo, uint32_t shift) {
+    if (!is_used_) return;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < kKeys; i += kBlock) {
+      if (counts_[i] > 0) atomicAdd(bins + ((((first_ + i) << 16) - lo) >> shift), counts_[i]);
+    }
+  }
+
+ private:
+  uint32_t (&counts_)[kKeys];
+  uint32_t first_;
+  bool is_used_;
+};
+
+template <int kLevel, bool kFromArray, typename T>
+__global__ void count_keys(const SelectSource<T> from, const SelectWork work) {
   SelectState& state = *work.state;
   if (state.is_settled || (state.is_repaired != 0) != kFromArray) return;
   if (!kFromArray && state.is_overflown) return;
@@ -158,6 +198,8 @@ __global__ void count_keys(const SelectSource from, const SelectWork work) {
   const uint32_t hi = kLevel == 1 ? top : state.bin_lo + (1u << state.shift);
   uint32_t* const bins = bins_of(work, kSetOf<kLevel, kFromArray>);
   const uint32_t lane = threadIdx.x % 32;
+  __shared__ uint32_t own_counts[kKeys];
+  OwnKeys<T> own(own_counts, from, lo);
   unsigned long long certain = 0;
   for (size_t at = blockIdx.x * size_t{kBlock}; at < n; at += size_t{kBlock} * gridDim.x) {
     const size_t i = at + threadIdx.x;
@@ -168,8 +210,11 @@ __global__ void count_keys(const SelectSource from, const SelectWork work) {
     const bool counts = key >= lo && key < hi;
     const uint32_t bin = counts ? (key - lo) >> shift : 0xffffffffu;
     const uint32_t peers = __match_any_sync(0xffffffffu, bin);
-    if (counts && (peers & ((1u << lane) - 1)) == 0) atomicAdd(bins + bin, __popc(peers));
+    const uint32_t count = __popc(peers);
+    if (counts && (peers & ((1u << lane) - 1)) == 0 && !own.add(key, count))
+      atomicAdd(bins + bin, count);
   }
+  own.drain(bins, lo, shift);
   if (kLevel == 1) {
     for (int d = 16; d > 0; d /= 2) certain += __shfl_xor_sync(0xffffffffu, certain, d);
     if (lane == 0 && certain > 0) atomicAdd(&state.certain, certain);
@@ -225,8 +270,8 @@ __global__ void __launch_bounds__(kPickers) pick_key(const SelectWork work) {
   if (threadIdx.x == 0) settle(state, state.bin_lo + key.bin, state.need - key.above);
 }
 
-template <bool kFromArray>
-void narrow_from(const SelectSource& from, const SelectWork& work, size_t k, int grid,
+template <bool kFromArray, typename T>
+void narrow_from(const SelectSource<T>& from, const SelectWork& work, size_t k, int grid,
                  cudaStream_t on) {
   count_keys<1, kFromArray><<<grid, kBlock, 0, on>>>(from, work);
   pick_bin<kFromArray><<<kSelectSlices, kPickers, 0, on>>>(work, k);
@@ -236,7 +281,8 @@ void narrow_from(const SelectSource& from, const SelectWork& work, size_t k, int
 
 }  // namespace
 
-void select_guess(const SelectSource& from, const SelectWork& work, size_t k, uint32_t prior,
+template <typename T>
+void select_guess(const SelectSource<T>& from, const SelectWork& work, size_t k, uint32_t prior,
                   cudaStream_t on) {
   size_t strata = from.n / kernels::kSelectSector;
   if (strata > kSelectStrata) strata = kSelectStrata;
@@ -255,11 +301,21 @@ void select_given(const SelectWork& work, uint32_t tau, cudaStream_t on) {
   given<<<1, 1, 0, on>>>(work.state, tau);
 }
 
-void select_narrow(const SelectSource& from, const SelectWork& work, size_t k, int grid,
+template <typename T>
+void select_narrow(const SelectSource<T>& from, const SelectWork& work, size_t k, int grid,
                    cudaStream_t on) {
   narrow_from<false>(from, work, k, grid, on);
   select_restore(from, work, grid, on);
   narrow_from<true>(from, work, k, grid, on);
 }
+
+template void select_guess(const SelectSource<float>&, const SelectWork&, size_t, uint32_t,
+                           cudaStream_t);
+template void select_guess(const SelectSource<Bf16>&, const SelectWork&, size_t, uint32_t,
+                           cudaStream_t);
+template void select_narrow(const SelectSource<float>&, const SelectWork&, size_t, int,
+                            cudaStream_t);
+template void select_narrow(const SelectSource<Bf16>&, const SelectWork&, size_t, int,
+                            cudaStream_t);
 
 }  // namespace hearsay::cuda

@@ -45,7 +45,6 @@ SelectWork lay_out(size_t n, size_t k, char* at, size_t* bytes) {
 }
 
 struct Launch {
-  SelectSource source;
   SelectWork work;
   int multiprocessors = 0, grid = 0;
 };
@@ -54,19 +53,34 @@ struct Launch {
 cudaError_t prepare(const HsCudaSelectFrom* from, const HsCudaSelectOut* out, size_t k,
                     void* memory, size_t bytes, cudaStream_t on, Launch& launch) {
   size_t needed = 0;
-  if (from->n > kMostValues || from->kind < 0 || from->kind > 1) return cudaErrorInvalidValue;
+  if (from->n > kMostValues || from->kind < 0 || from->kind > 1 || from->type < HS_SELECT_FP32 ||
+      from->type > HS_SELECT_BF16)
+    return cudaErrorInvalidValue;
   launch.work = lay_out(from->n, k, static_cast<char*>(memory), &needed);
   if (needed > bytes || out->d_tile_begin == nullptr) return cudaErrorInvalidValue;
   cudaError_t error = cudaSuccess;
   launch.multiprocessors = multiprocessors(error);
   if (error != cudaSuccess) return error;
   launch.grid = launch.multiprocessors * 8;
-  launch.source = {from->d_w,       from->d_published,
-                   from->n,         is_aligned16(from->d_w) && is_aligned16(from->d_published),
-                   from->kind == 1, from->clear_selected != 0};
   const size_t zeros =
       padded(sizeof(SelectState)) + kSelectBinSets * size_t{kSelectBins} * sizeof(uint32_t);
   return cudaMemsetAsync(memory, 0, zeros, on);
+}
+
+template <typename T>
+SelectSource<T> source_of(const HsCudaSelectFrom& from) {
+  return {static_cast<T*>(from.d_w),
+          static_cast<T*>(from.d_published),
+          from.n,
+          is_aligned16(from.d_w) && is_aligned16(from.d_published),
+          from.kind == 1,
+          from.clear_selected != 0};
+}
+
+// `steps` with the arrays in their type.
+template <typename Steps>
+cudaError_t of_type(const HsCudaSelectFrom& from, const Steps& steps) {
+  return from.type == HS_SELECT_BF16 ? steps(source_of<Bf16>(from)) : steps(source_of<float>(from));
 }
 
 }  // namespace
@@ -86,12 +100,14 @@ extern "C" int hs_cuda_select_largest(const HsCudaSelectFrom* from, size_t k, ui
   Launch launch;
   cudaError_t error = prepare(from, out, k, d_workspace, workspace_bytes, on, launch);
   if (error != cudaSuccess) return error;
-  select_guess(launch.source, launch.work, k, prior, on);
-  if (from->n > 0) error = select_collect(launch.source, launch.work, launch.multiprocessors, on);
-  if (error != cudaSuccess) return error;
-  select_narrow(launch.source, launch.work, k, launch.grid, on);
-  select_emit(launch.source, launch.work, *out, d_selected, on);
-  return cudaGetLastError();
+  return of_type(*from, [&](const auto& source) {
+    select_guess(source, launch.work, k, prior, on);
+    if (source.n > 0) error = select_collect(source, launch.work, launch.multiprocessors, on);
+    if (error != cudaSuccess) return error;
+    select_narrow(source, launch.work, k, launch.grid, on);
+    select_emit(source, launch.work, *out, d_selected, on);
+    return cudaGetLastError();
+  });
 }
 
 extern "C" int hs_cuda_select_above(const HsCudaSelectFrom* from, float tau,
@@ -105,10 +121,12 @@ extern "C" int hs_cuda_select_above(const HsCudaSelectFrom* from, float tau,
   if (error != cudaSuccess) return error;
   uint32_t key = 0;
   std::memcpy(&key, &tau, sizeof key);
-  select_given(launch.work, key, on);
-  if (from->n > 0) error = select_collect(launch.source, launch.work, launch.multiprocessors, on);
-  if (error != cudaSuccess) return error;
-  select_restore(launch.source, launch.work, launch.grid, on);
-  select_emit(launch.source, launch.work, *out, d_selected, on);
-  return cudaGetLastError();
+  return of_type(*from, [&](const auto& source) {
+    select_given(launch.work, key, on);
+    if (source.n > 0) error = select_collect(source, launch.work, launch.multiprocessors, on);
+    if (error != cudaSuccess) return error;
+    select_restore(source, launch.work, launch.grid, on);
+    select_emit(source, launch.work, *out, d_selected, on);
+    return cudaGetLastError();
+  });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/core/rng.hpp"
@@ -37,11 +38,21 @@ std::vector<float> values_of(const std::string& kind, std::size_t n) {
   return u;
 }
 
+// What is kept in the type of the arrays.
+std::vector<float> kept_in(const std::vector<float>& values, float) { return values; }
+std::vector<Bf16> kept_in(const std::vector<float>& values, Bf16) {
+  std::vector<Bf16> all(values.size());
+  std::transform(values.begin(), values.end(), all.begin(),
+                 [](float x) { return nearest(x, Bf16{}); });
+  return all;
+}
+
+template <typename T>
 struct Result {
   std::vector<std::uint32_t> index;
   std::vector<float> value;
   std::vector<std::uint64_t> tile_begin;
-  std::vector<float> w, published;
+  std::vector<T> w, published;
   Selected selected;
 };
 
@@ -57,15 +68,16 @@ struct Question {
 
 constexpr std::uint32_t kOld = 0xa5a5a5a5u;
 
-Result on_cpu(const Question& q) {
+template <typename T>
+Result<T> on_cpu(const Question& q) {
   const std::size_t n = q.w.size(), room = q.tau > 0 ? q.k : std::min(q.k, n);
-  Result r{std::vector<std::uint32_t>(room, kOld),
-           std::vector<float>(room, std::bit_cast<float>(kOld)),
-           std::vector<std::uint64_t>((n + 65'535) / 65'536 + 1),
-           q.w,
-           q.published,
-           {}};
-  const SelectFrom from{r.w, r.published, q.kind, q.is_cleared};
+  Result<T> r{std::vector<std::uint32_t>(room, kOld),
+              std::vector<float>(room, std::bit_cast<float>(kOld)),
+              std::vector<std::uint64_t>((n + 65'535) / 65'536 + 1),
+              kept_in(q.w, T{}),
+              kept_in(q.published, T{}),
+              {}};
+  const SelectFromArrays<T> from{r.w, r.published, q.kind, q.is_cleared};
   const SelectOut out{r.index, r.value, r.tile_begin};
   OneWorker one;
   r.selected = q.tau > 0 ? select_above(one, from, q.tau, out)
@@ -73,16 +85,22 @@ Result on_cpu(const Question& q) {
   return r;
 }
 
-Result on_gpu(const Question& q) {
+template <typename T>
+Result<T> on_gpu(const Question& q) {
   const std::size_t n = q.w.size(), room = q.tau > 0 ? q.k : std::min(q.k, n);
-  const DeviceArray<float> w(q.w, q.shift), published(q.published, q.shift), value(room);
+  const DeviceArray<T> w(kept_in(q.w, T{}), q.shift), published(kept_in(q.published, T{}), q.shift);
+  const DeviceArray<float> value(room);
   const DeviceArray<std::uint32_t> index(room);
   const DeviceArray<std::uint64_t> tile_begin((n + 65'535) / 65'536 + 1);
   const DeviceArray<HsCudaSelected> selected(1);
   const std::size_t bytes = hs_cuda_select_workspace(n, q.k);
   const DeviceArray<unsigned char> workspace(bytes, 256 - DeviceArray<unsigned char>::kGuard);
-  const HsCudaSelectFrom from{w.data(), q.published.empty() ? nullptr : published.data(), n,
-                              static_cast<int>(q.kind), q.is_cleared ? 1 : 0};
+  const HsCudaSelectFrom from{w.data(),
+                              q.published.empty() ? nullptr : published.data(),
+                              n,
+                              static_cast<int>(q.kind),
+                              q.is_cleared ? 1 : 0,
+                              std::is_same_v<T, Bf16> ? HS_SELECT_BF16 : HS_SELECT_FP32};
   const HsCudaSelectOut out{index.data(), value.data(), tile_begin.data(), room};
   must(q.tau > 0 ? hs_cuda_select_above(&from, q.tau, &out, workspace.data(), bytes,
                                         selected.data(), nullptr)
@@ -104,9 +122,10 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-Result check(const Question& q) {
-  const Result cpu = on_cpu(q);
-  Result gpu = on_gpu(q);
+template <typename T = float>
+Result<T> check(const Question& q) {
+  const Result<T> cpu = on_cpu<T>(q);
+  Result<T> gpu = on_gpu<T>(q);
   CHECK(cpu.selected.count == gpu.selected.count);
   CHECK(cpu.selected.bad == gpu.selected.bad);
   CHECK(cpu.selected.tau_key == gpu.selected.tau_key);
@@ -133,6 +152,7 @@ TEST_CASE("the largest of an array are those of the CPU") {
   q.is_cleared = n % 2 == 1;
   q.shift = n % 3;
   check(q);
+  check<Bf16>(q);
 }
 
 TEST_CASE("a wrong guess and more ties than room are repaired") {
@@ -154,6 +174,13 @@ TEST_CASE("a wrong guess and more ties than room are repaired") {
   Question ties{values_of("equal", 2'000'003)};
   ties.k = 1000;
   CHECK(check(ties).selected.is_repaired);
+  CHECK(check<Bf16>(ties).selected.is_repaired);
+  Question half{values_of("normal", 2'000'003)};
+  half.k = 20'000;
+  CHECK(!check<Bf16>(half).selected.is_repaired);
+  half.is_cleared = true;
+  half.prior = tau - (1u << 21);
+  CHECK(check<Bf16>(half).selected.is_repaired);
 }
 
 TEST_CASE("what is published follows, from a guess and from a repair") {
@@ -167,6 +194,7 @@ TEST_CASE("what is published follows, from a guess and from a repair") {
   q.prior = prior;
   q.shift = shift;
   check(q);
+  check<Bf16>(q);
 }
 
 TEST_CASE("all above a threshold, up to the capacity") {
@@ -181,13 +209,14 @@ TEST_CASE("all above a threshold, up to the capacity") {
   q.tau = tau;
   q.k = capacity;
   check(q);
+  check<Bf16>(q);
 }
 
 TEST_CASE("sizes that cannot be are refused") {
   const DeviceArray<float> w(100);
   const DeviceArray<HsCudaSelected> selected(1);
   const DeviceArray<std::uint64_t> tile_begin(2);
-  const HsCudaSelectFrom from{w.data(), nullptr, 100, 0, 0};
+  HsCudaSelectFrom from{w.data(), nullptr, 100, 0, 0, HS_SELECT_FP32};
   const HsCudaSelectOut out{nullptr, nullptr, tile_begin.data(), 9};
   const std::size_t bytes = hs_cuda_select_workspace(100, 10);
   const DeviceArray<unsigned char> workspace(bytes);
@@ -197,6 +226,9 @@ TEST_CASE("sizes that cannot be are refused") {
   };
   CHECK(largest(10, bytes) == cudaErrorInvalidValue);
   CHECK(largest(9, 1000) == cudaErrorInvalidValue);
+  from.type = 2;
+  CHECK(largest(9, bytes) == cudaErrorInvalidValue);
+  from.type = HS_SELECT_FP32;
   for (const float tau : {0.0f, -1.0f, std::numeric_limits<float>::infinity()}) {
     CHECK(hs_cuda_select_above(&from, tau, &out, workspace.data(), bytes, selected.data(),
                                nullptr) == cudaErrorInvalidValue);

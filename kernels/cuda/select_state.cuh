@@ -49,9 +49,17 @@ struct SelectWork {
   size_t capacity;  // candidates
 };
 
+using kernels::Bf16;
+
+__device__ inline float load_once(const float* p) { return __ldcs(p); }
+__device__ inline float load_once(const Bf16* p) {
+  return kernels::widen(Bf16{__ldcs(reinterpret_cast<const unsigned short*>(p))});
+}
+
+template <typename T>  // float or Bf16
 struct SelectSource {  // kernel argument
-  float* w;
-  float* published;
+  T* w;
+  T* published;
   size_t n;
   bool is_aligned;
   bool is_absolute;
@@ -61,23 +69,24 @@ struct SelectSource {  // kernel argument
     return published != nullptr ? weight - old : weight;
   }
   __device__ float u(size_t i) const {
-    return published != nullptr ? __ldcs(w + i) - __ldcs(published + i) : __ldcs(w + i);
+    return published != nullptr ? load_once(w + i) - load_once(published + i) : load_once(w + i);
   }
   // Brings up to date what entry i changes; undo() makes it what it was.
   __device__ void update(size_t i, float weight, float old) const {
     if (published != nullptr) {
       const auto kind =
           is_absolute ? kernels::PublishKind::kAbsolute : kernels::PublishKind::kDelta;
-      published[i] = kernels::published_after(kind, weight, old, weight - old);
+      published[i] =
+          kernels::stored_as(kernels::published_after(kind, weight, old, weight - old), T{});
     } else if (clears) {
-      w[i] = 0.0f;
+      w[i] = T{};
     }
   }
   __device__ void undo(size_t i, float weight, float old) const {
     if (published != nullptr) {
-      published[i] = old;
+      published[i] = kernels::stored_as(old, T{});
     } else if (clears) {
-      w[i] = weight;
+      w[i] = kernels::stored_as(weight, T{});
     }
   }
 };
@@ -95,15 +104,20 @@ constexpr size_t select_groups(size_t n) {
 }
 
 // The steps, in order; each queues its kernels.
-void select_guess(const SelectSource& from, const SelectWork& work, size_t k, uint32_t prior,
+template <typename T>
+void select_guess(const SelectSource<T>& from, const SelectWork& work, size_t k, uint32_t prior,
                   cudaStream_t on);
 void select_given(const SelectWork& work, uint32_t tau, cudaStream_t on);
-cudaError_t select_collect(const SelectSource& from, const SelectWork& work, int multiprocessors,
+template <typename T>
+cudaError_t select_collect(const SelectSource<T>& from, const SelectWork& work, int multiprocessors,
                            cudaStream_t on);
-void select_narrow(const SelectSource& from, const SelectWork& work, size_t k, int grid,
+template <typename T>
+void select_narrow(const SelectSource<T>& from, const SelectWork& work, size_t k, int grid,
                    cudaStream_t on);
-void select_restore(const SelectSource& from, const SelectWork& work, int grid, cudaStream_t on);
-void select_emit(const SelectSource& from, const SelectWork& work, const HsCudaSelectOut& out,
+template <typename T>
+void select_restore(const SelectSource<T>& from, const SelectWork& work, int grid, cudaStream_t on);
+template <typename T>
+void select_emit(const SelectSource<T>& from, const SelectWork& work, const HsCudaSelectOut& out,
                  HsCudaSelected* selected, cudaStream_t on);
 
 }  // namespace hearsay::cuda

@@ -16,6 +16,14 @@
 namespace hearsay::kernels {
 namespace {
 
+void fill(Buffer<float>& values, const char* purpose) { fill_random(values.span(), 11, purpose); }
+void fill(Buffer<Bf16>& values, const char* purpose) {
+  Buffer<float> wide(values.size());
+  fill_random(wide.span(), 11, purpose);
+  for (std::size_t i = 0; i < wide.size(); ++i) values[i] = nearest(wide[i], Bf16{});
+}
+
+template <typename T>
 struct Data {
   Data(std::size_t n, std::size_t room, bool is_published)
       : w(n),
@@ -24,15 +32,17 @@ struct Data {
         index(room),
         value(room),
         tile_begin((n + kSelectWireTile - 1) / kSelectWireTile + 1) {
-    fill_random(w.span(), 11, "w");
-    fill_random(start.span(), 11, "published");
+    fill(w, "w");
+    fill(start, "published");
     reset();
   }
   void reset() { std::copy_n(start.data(), start.size(), published.data()); }
   SelectOut out() { return {index.span(), value.span(), tile_begin.span()}; }
-  SelectFrom from() { return {w.span(), published.span()}; }
-  float before(std::size_t i) const { return start.size() > 0 ? w[i] - start[i] : w[i]; }
-  Buffer<float> w, start, published;
+  SelectFromArrays<T> from() { return {w.span(), published.span()}; }
+  float before(std::size_t i) const {
+    return start.size() > 0 ? widen(w[i]) - widen(start[i]) : widen(w[i]);
+  }
+  Buffer<T> w, start, published;
   Buffer<std::uint32_t> index;
   Buffer<float> value;
   Buffer<std::uint64_t> tile_begin;
@@ -40,7 +50,8 @@ struct Data {
 };
 
 // Entries that are not those of a plain walk with the exact threshold.
-std::uint64_t wrong_entries(const Data& data, std::size_t k, float given_tau) {
+template <typename T>
+std::uint64_t wrong_entries(const Data<T>& data, std::size_t k, float given_tau) {
   const std::size_t n = data.w.size();
   float tau = given_tau;
   std::uint64_t ties = n;
@@ -63,18 +74,21 @@ std::uint64_t wrong_entries(const Data& data, std::size_t k, float given_tau) {
       ++to;
     }
     if (data.start.size() > 0) {
-      wrong += data.published[i] != (is_kept ? data.start[i] + u : data.start[i]);
+      const float start = widen(data.start[i]);
+      wrong += widen(data.published[i]) != (is_kept ? widen(stored_as(start + u, T{})) : start);
     }
   }
   return wrong + (to != data.selected.count);
 }
 
+template <typename T>
 KernelCase exact_case(std::size_t n, Workers& workers, std::size_t one_in, bool is_published) {
   const std::size_t k = std::max<std::size_t>(1, n / one_in);
-  auto data = std::make_shared<Data>(n, k, is_published);
+  auto data = std::make_shared<Data<T>>(n, k, is_published);
   KernelCase exact;
-  exact.bytes = (is_published ? 8.0 : 4.0) * static_cast<double>(n) +
-                (is_published ? 12.0 : 8.0) * static_cast<double>(k);
+  constexpr double kValue = sizeof(T);
+  exact.bytes = kValue * (is_published ? 2.0 : 1.0) * static_cast<double>(n) +
+                (is_published ? kValue + 8.0 : 8.0) * static_cast<double>(k);
   if (is_published) exact.reset = [=] { data->reset(); };
   exact.run = [=, &workers] {
     data->selected = select_largest(workers, data->from(), k, 0, data->out());
@@ -84,7 +98,7 @@ KernelCase exact_case(std::size_t n, Workers& workers, std::size_t one_in, bool 
 }
 
 KernelCase threshold_case(std::size_t n, Workers& workers) {
-  auto data = std::make_shared<Data>(n, n / 50 + 64, true);
+  auto data = std::make_shared<Data<float>>(n, n / 50 + 64, true);
   const float tau = sampled_threshold(data->from(), std::max<std::size_t>(1, n / 100));
   KernelCase above;
   above.bytes = 8.0 * static_cast<double>(n) + 12.0 * static_cast<double>(n / 100);
@@ -98,7 +112,7 @@ KernelCase threshold_case(std::size_t n, Workers& workers) {
 
 KernelCase nth_element_case(std::size_t n, Workers&) {
   const std::size_t k = std::max<std::size_t>(1, n / 100);
-  auto data = std::make_shared<Data>(n, 0, false);
+  auto data = std::make_shared<Data<float>>(n, 0, false);
   auto copy = std::make_shared<Buffer<float>>(n);
   KernelCase nth;
   nth.bytes = 4.0 * static_cast<double>(n) + 4.0 * static_cast<double>(k);
@@ -112,13 +126,17 @@ KernelCase nth_element_case(std::size_t n, Workers&) {
 }  // namespace
 
 std::vector<CpuCaseMaker> cpu_select_cases() {
-  return {{"select 1% exact",
-           [](std::size_t n, Workers& workers) { return exact_case(n, workers, 100, false); }},
-          {"select 1% published",
-           [](std::size_t n, Workers& workers) { return exact_case(n, workers, 100, true); }},
+  const auto exact = [](auto type, std::size_t one_in, bool is_published) {
+    return [=](std::size_t n, Workers& workers) {
+      return exact_case<decltype(type)>(n, workers, one_in, is_published);
+    };
+  };
+  return {{"select 1% exact", exact(float{}, 100, false)},
+          {"select 1% published", exact(float{}, 100, true)},
           {"select 1% threshold", threshold_case},
-          {"select 10% exact",
-           [](std::size_t n, Workers& workers) { return exact_case(n, workers, 10, false); }},
+          {"select 10% exact", exact(float{}, 10, false)},
+          {"select 1% bf16", exact(Bf16{}, 100, false)},
+          {"select 1% bf16 published", exact(Bf16{}, 100, true)},
           {"nth_element", nth_element_case}};
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/core/half.hpp"
 #include "kernels/core/host_device.hpp"
 #include "kernels/core/philox.hpp"
 
@@ -15,7 +16,7 @@ namespace hearsay::kernels {
 
 inline constexpr std::uint32_t kSelectNotFinite = 0x7f800000u;  // keys from here on: Inf and NaN
 inline constexpr std::size_t kSelectWireTile = 65'536;  // values whose offset fits in 16 bits
-inline constexpr std::size_t kSelectSector = 8;         // neighbours read together: 32 B
+inline constexpr std::size_t kSelectSector = 8;         // neighbours read together: 32 B of fp32
 inline constexpr unsigned kSelectSampleShift = 15;      // bins of a sample: key >> 15
 inline constexpr std::size_t kSelectSampleBins = kSelectNotFinite >> kSelectSampleShift;
 
@@ -26,6 +27,10 @@ enum class PublishKind : int { kDelta = 0, kAbsolute = 1 };
 HS_HD inline float published_after(PublishKind kind, float w, float published, float u) {
   return kind == PublishKind::kAbsolute ? w : published + u;
 }
+
+// What an array of that type keeps of a value: bf16 the nearest one.
+HS_HD inline float stored_as(float x, float) { return x; }
+HS_HD inline Bf16 stored_as(float x, Bf16) { return nearest(x, Bf16{}); }
 
 // First value of sector `stratum` of a stratified sample: one random sector from each of `strata`
 // equal runs of sectors. strata <= n / 8; all sectors when equal.

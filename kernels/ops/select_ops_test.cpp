@@ -134,6 +134,103 @@ TEST_CASE("the largest magnitudes come in ascending order, ties to the smallest 
   }
 }
 
+TEST_CASE("of bf16 arrays the same is selected as of the fp32 values that they hold") {
+  const std::size_t n = GENERATE(0u, 1u, 7u, 33u, 4095u, 4097u, 65'535u, 65'537u, 300'001u);
+  const std::string kind = GENERATE(from_range(kKinds));
+  std::vector<Bf16> w(n);
+  std::vector<float> wide(n);
+  const auto u = values_of(kind, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    w[i] = nearest(u[i], Bf16{});
+    wide[i] = widen(w[i]);
+  }
+  for (const std::size_t k : {std::size_t{0}, std::size_t{1}, n / 100, n / 3, n, n + 1}) {
+    const auto expected = largest(wide, k);
+    for (const std::uint32_t prior : {0u, 0x3f000000u, 0x7f000000u}) {
+      CAPTURE(n, kind, k, prior);
+      Turns workers(3);
+      auto left = w;
+      Entries got(n, std::min(k, n));
+      SelectFromBf16 from{left};
+      from.is_cleared = true;
+      const Selected selected = select_largest(workers, from, k, prior, got.out());
+      REQUIRE(selected.count == expected.size());
+      check_entries(expected, got, n);
+      auto rest = w;
+      std::size_t wrong = 0;
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        wrong += got.value[j] != wide[expected[j]];
+        rest[expected[j]] = Bf16{0};
+      }
+      REQUIRE(wrong == 0);
+      REQUIRE((n == 0 || std::memcmp(rest.data(), left.data(), n * sizeof(Bf16)) == 0));
+      REQUIRE(selected.bad ==
+              static_cast<std::uint64_t>(std::count_if(wide.begin(), wide.end(),
+                                                       [](float x) { return !std::isfinite(x); })));
+    }
+  }
+}
+
+TEST_CASE("ties of bf16 at the threshold go to the smallest indices") {
+  const std::size_t n = 200'000, k = 5'000;  // 1, 0.5 and 0.25 in turns: every key is a tie
+  std::vector<Bf16> w(n);
+  for (std::size_t i = 0; i < n; ++i)
+    w[i] = nearest(i % 100 == 0 ? 1.0f : i % 2 == 0 ? -0.5f : 0.25f, Bf16{});
+  Turns workers(3);
+  Entries got(n, k);
+  const Selected selected = select_largest(workers, SelectFromBf16{w}, k, 0, got.out());
+  REQUIRE(selected.count == k);
+  CHECK(selected.tau_key == key_of(0.5f));
+  // All 2000 ones, and the first 3000 of the halves.
+  CHECK(std::count(got.value.begin(), got.value.end(), 1.0f) == 2000);
+  const auto last = std::find(got.value.rbegin(), got.value.rend(), -0.5f);
+  const auto at = static_cast<std::size_t>(got.value.rend() - last) - 1;
+  const std::size_t before = got.index[at];
+  std::size_t halves = 0;
+  for (std::size_t i = 0; i <= before; ++i) halves += widen(w[i]) == -0.5f;
+  CHECK(halves == 3000);
+}
+
+TEST_CASE("what bf16 cannot publish stays in the difference") {
+  const std::size_t n = 100'003, k = 1000;
+  for (const PublishKind kind : {PublishKind::kDelta, PublishKind::kAbsolute}) {
+    const auto weights = values_of("normal", n), start = values_of("special", n);
+    std::vector<Bf16> w(n), published(n);
+    std::vector<float> u(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      w[i] = nearest(weights[i], Bf16{});
+      published[i] = nearest(start[i], Bf16{});
+      u[i] = widen(w[i]) - widen(published[i]);
+    }
+    const auto before = published;
+    const auto expected = largest(u, k);
+    Turns workers(2);
+    Entries got(n, k);
+    const SelectFromBf16 from{w, published, kind};
+    REQUIRE(select_largest(workers, from, k, 0, got.out()).count == k);
+    check_entries(expected, got, n);
+    auto after = before;
+    std::size_t wrong = 0;
+    for (std::size_t j = 0; j < k; ++j) {
+      const std::uint32_t i = expected[j];
+      const bool is_delta = kind == PublishKind::kDelta;
+      wrong += got.value[j] != (is_delta ? u[i] : widen(w[i]));
+      after[i] = is_delta ? nearest(widen(before[i]) + u[i], Bf16{}) : w[i];
+    }
+    CHECK(wrong == 0);
+    CHECK(std::memcmp(after.data(), published.data(), n * sizeof(Bf16)) == 0);
+  }
+  // A threshold with little room: what does not fit is neither written nor published.
+  std::vector<Bf16> w(10, nearest(2.0f, Bf16{})), published(10, nearest(0.5f, Bf16{}));
+  OneWorker one;
+  Entries got(10, 4);
+  const Selected selected = select_above(one, SelectFromBf16{w, published}, 1.5f, got.out());
+  CHECK(selected.count == 10);
+  CHECK(std::count_if(published.begin(), published.end(),
+                      [](Bf16 x) { return widen(x) == 2.0f; }) == 4);
+  CHECK(sampled_threshold(SelectFromBf16{w}, 1) > 0.0f);
+}
+
 TEST_CASE("a wrong prior is repaired, a good one is not") {
   const auto u = values_of("normal", 300'000);
   auto w = u;

@@ -234,27 +234,35 @@ std::string take_recorded_core(const RunRecord& record, const std::vector<std::s
          ": bits differ, so results are shown side by side and nothing is held against them";
 }
 
-// Where the run has trained: "cpu" or "cuda" and, of a simulation, which GPU.
-std::string recorded_device(const RunRecord& record, const RecordedRun* recorded) {
+std::string card(const std::string& device) {
+  return device.substr(std::min(device.find(' '), device.size()));
+}
+
+// Where the run has trained: "cpu", "cuda:0 NVIDIA H200"; of peers on several kinds of GPU one that
+// is not `here`.
+std::string recorded_device(const RunRecord& record, const RecordedRun* recorded,
+                            const DeviceChoice& here) {
   if (recorded == nullptr) return record.device;
+  std::string device = "cpu";
   for (const RecordedPeer& peer : recorded->peers) {
     for (const RecordedSession& session : peer.sessions) {
       const auto found = session.head.config.find("device");
-      if (found != session.head.config.end() && found->second != "cpu") return found->second;
+      if (found == session.head.config.end() || found->second == "cpu") continue;
+      if (device == "cpu" || card(device).empty() || card(device) == card(here.text))
+        device = session.head.device.empty() ? found->second : session.head.device;
     }
   }
-  return "cpu";
+  return device;
 }
 
 // Trains where the run has trained, if that is possible here; returns what is to be said if not.
-std::string take_recorded_device(const std::string& recorded, ReplayPlan& plan) {
+std::string take_recorded_device(const RunRecord& record, const RecordedRun* run,
+                                 ReplayPlan& plan) {
   plan.device = "cpu";
-  if (recorded.starts_with("cpu")) return {};
+  if (recorded_device(record, run, {}) == "cpu") return {};
   const DeviceChoice here = choose_devices("auto");
+  const std::string recorded = recorded_device(record, run, here);
   if (here.on_gpu()) plan.device = "cuda";
-  const auto card = [](const std::string& text) {
-    return text.substr(std::min(text.find(' '), text.size()));
-  };
   if (here.on_gpu() && (card(recorded).empty() || card(recorded) == card(here.text))) return {};
   return "recorded on " + recorded + ", replayed on " + here.text +
          ": bits differ, so results are shown side by side and nothing is held against them";
@@ -271,8 +279,7 @@ int replay(const Arguments& arguments, const std::vector<std::string>& args) {
   std::string tolerance = take_recorded_core(record, args);
   std::optional<RecordedRun> recorded;
   if (record.command != "sim") recorded = find_recording(run, config.peers);
-  const std::string elsewhere =
-      take_recorded_device(recorded_device(record, recorded ? &*recorded : nullptr), plan);
+  const std::string elsewhere = take_recorded_device(record, recorded ? &*recorded : nullptr, plan);
   if (tolerance.empty()) tolerance = elsewhere;
   config.device = *plan.device;
   if (!tolerance.empty()) plan.checks = false;

@@ -177,6 +177,8 @@ std::unique_ptr<Simulation> make_simulation(const RunConfig& config, const Setti
     build_pool_plan(config);  // refuses before the data is read
     simulation = std::make_unique<Simulation>(config, load_dataset(config.data, config.seed));
   });
+  if (!simulation->device_note().empty())
+    std::cerr << "hearsay: " << simulation->device_note() << "\n";
   return simulation;
 }
 

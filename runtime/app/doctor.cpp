@@ -21,6 +21,7 @@
 #include "runtime/app/version.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/device/cuda_library.hpp"
+#include "runtime/device/device_choice.hpp"
 
 namespace hearsay::runtime {
 
@@ -111,21 +112,25 @@ Finding examine_cuda_library() {
   const CudaLibrary* const library = CudaLibrary::open(kCudaLibrary, why);
   if (library == nullptr) return {"cuda", false, "no CUDA: " + why, {{"library", nullptr}}};
   Json facts{{"library", library->path()}, {"devices", Json::array()}};
-  const std::vector<HsCudaDevice> devices = cuda_devices(why);
-  if (devices.empty()) return {"cuda", false, library->path() + ": " + why, facts};
-  std::string text = library->path() + ", can train on";
-  for (const HsCudaDevice& device : devices) {
+  const GpuList found = find_gpus();
+  if (found.devices.empty()) return {"cuda", false, library->path() + ": " + found.why, facts};
+  std::string can, cannot;
+  for (const HsCudaDevice& device : found.devices) {
     const std::string compute =
         std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
-    text += (facts["devices"].empty() ? " " : ", ") + std::string(device.name) + " (" + compute + ")";
+    std::string& text = device.has_code != 0 ? can : cannot;
+    text += (text.empty() ? " " : ", ") + std::string(device.name) + " (" + compute + ")";
     facts["devices"].push_back({{"name", device.name},
                                 {"compute", compute},
+                                {"usable", device.has_code != 0},
                                 {"multiprocessors", device.multiprocessors},
                                 {"memory_bytes", device.memory_bytes},
                                 {"l2_bytes", device.l2_bytes},
                                 {"bus_id", device.bus_id}});
   }
-  return {"cuda", true, text, facts};
+  if (!can.empty()) can = ", can train on" + can;
+  if (!cannot.empty()) cannot = ", has no code for" + cannot + ", only for " + found.code;
+  return {"cuda", !can.empty(), library->path() + can + cannot, facts};
 }
 
 // Asks the driver itself, so that a missing driver is told from a missing library.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
+#include <utility>
 
 #include "kernels/core/errc.hpp"
 #include "runtime/config/spec.hpp"
@@ -17,7 +17,7 @@ constexpr const char* kFlag = "--device";
 constexpr const char* kLocalRanks[]{"HEARSAY_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
                                     "LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"};
 
-DeviceChoice cpu() { return {{}, "cpu"}; }
+DeviceChoice cpu(std::string note = {}) { return {{}, "cpu", false, std::move(note)}; }
 
 DeviceChoice named(std::vector<int> gpus, const std::vector<HsCudaDevice>& devices) {
   DeviceChoice choice{std::move(gpus), "cuda:"};
@@ -27,37 +27,80 @@ DeviceChoice named(std::vector<int> gpus, const std::vector<HsCudaDevice>& devic
   return choice;
 }
 
+std::string without_code(const GpuList& found, std::size_t gpu) {
+  const HsCudaDevice& device = found.devices[gpu];
+  return "GPU " + std::to_string(gpu) + " (" + device.name + ", compute " +
+         std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor) +
+         ") is none that " + kCudaLibrary + " was built for (" + found.code + ")";
+}
+
+DeviceChoice choose_all(const GpuList& found, bool is_free) {
+  std::vector<int> gpus;
+  std::string refused;  // the first one
+  for (std::size_t i = 0; i < found.devices.size(); ++i) {
+    if (found.devices[i].has_code != 0)
+      gpus.push_back(static_cast<int>(i));
+    else if (refused.empty())
+      refused = without_code(found, i);
+  }
+  if (gpus.empty() && is_free) return cpu(refused + "; training on the CPU");
+  if (gpus.empty())
+    throw kernels::UsageError(std::string(kFlag) + ": " + refused +
+                              "; --device cpu trains without");
+  DeviceChoice choice = named(std::move(gpus), found.devices);
+  choice.is_free = is_free;
+  if (!refused.empty()) choice.note = refused + "; training on " + choice.text;
+  return choice;
+}
+
+DeviceChoice choose_numbers(const std::vector<std::string>& numbers, const GpuList& found) {
+  std::vector<int> gpus;
+  for (const std::string& value : numbers) {
+    const std::uint64_t index = parse_count(kFlag, value);
+    if (index >= found.devices.size()) {
+      throw kernels::UsageError(std::string(kFlag) + ": there is no GPU " + value +
+                                "; this machine has " + std::to_string(found.devices.size()) +
+                                ", from 0 on");
+    }
+    if (std::count(gpus.begin(), gpus.end(), static_cast<int>(index)) > 0)
+      throw kernels::UsageError(std::string(kFlag) + ": GPU " + value + " is named twice");
+    if (found.devices[index].has_code == 0) {
+      throw kernels::UsageError(std::string(kFlag) + ": " + without_code(found, index) +
+                                "; --device cpu trains without");
+    }
+    gpus.push_back(static_cast<int>(index));
+  }
+  return named(std::move(gpus), found.devices);
+}
+
 }  // namespace
 
-DeviceChoice choose_devices(const std::string& text) {
+GpuList find_gpus() {
+  GpuList found;
+  found.devices = cuda_devices(found.why);
+  if (found.devices.empty()) return found;
+  const CudaLibrary* const library = CudaLibrary::open(kCudaLibrary, found.why);
+  found.code = library->function<decltype(&hs_cuda_architectures)>("hs_cuda_architectures")();
+  return found;
+}
+
+DeviceChoice choose_among(const std::string& text, const std::function<GpuList()>& find) {
   const Spec spec = parse_spec(kFlag, text);
   if (spec.name != "auto" && spec.name != "cpu" && spec.name != "cuda")
     throw_unknown("device", spec.name, {"auto", "cpu", "cuda"});
   reject_unknown(kFlag, spec, {}, spec.name == "cuda" ? 64 : 0);
   if (spec.name == "cpu") return cpu();
-  std::string why;
-  const std::vector<HsCudaDevice> devices = cuda_devices(why);
-  if (devices.empty()) {
-    if (spec.name == "auto") return cpu();
-    throw kernels::UsageError(std::string(kFlag) + ": " + why + "; --device cpu trains without");
+  const bool is_free = spec.name == "auto";
+  const GpuList found = find();
+  if (found.devices.empty()) {
+    if (is_free) return cpu();
+    throw kernels::UsageError(std::string(kFlag) + ": " + found.why +
+                              "; --device cpu trains without");
   }
-  std::vector<int> gpus(devices.size());
-  std::iota(gpus.begin(), gpus.end(), 0);
-  if (spec.values.empty()) return named(std::move(gpus), devices);
-  gpus.clear();
-  for (const std::string& value : spec.values) {
-    const std::uint64_t index = parse_count(kFlag, value);
-    if (index >= devices.size()) {
-      throw kernels::UsageError(std::string(kFlag) + ": there is no GPU " + value +
-                                "; this machine has " + std::to_string(devices.size()) +
-                                ", from 0 on");
-    }
-    if (std::count(gpus.begin(), gpus.end(), static_cast<int>(index)) > 0)
-      throw kernels::UsageError(std::string(kFlag) + ": GPU " + value + " is named twice");
-    gpus.push_back(static_cast<int>(index));
-  }
-  return named(std::move(gpus), devices);
+  return spec.values.empty() ? choose_all(found, is_free) : choose_numbers(spec.values, found);
 }
+
+DeviceChoice choose_devices(const std::string& text) { return choose_among(text, find_gpus); }
 
 DeviceChoice choose_device_of_peer(const std::string& spec, std::uint32_t peer) {
   DeviceChoice all = choose_devices(spec);
@@ -69,8 +112,20 @@ DeviceChoice choose_device_of_peer(const std::string& spec, std::uint32_t peer) 
     place = std::strtoul(value, nullptr, 10);
     break;
   }
-  std::string why;
-  return named({all.gpus[place % all.gpus.size()]}, cuda_devices(why));
+  DeviceChoice one = named({all.gpus[place % all.gpus.size()]}, find_gpus().devices);
+  one.is_free = all.is_free;
+  return one;
+}
+
+bool fits_on_gpu(DeviceChoice& choice, const std::function<void()>& place) {
+  try {
+    place();
+    return true;
+  } catch (const NoRoomOnGpu& none) {
+    if (!choice.is_free) throw;
+    choice = cpu(none.reason() + "; training on the CPU");
+    return false;
+  }
 }
 
 }  // namespace hearsay::runtime

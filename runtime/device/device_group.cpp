@@ -6,6 +6,7 @@
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/device/device_choice.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -67,9 +68,8 @@ DeviceGroup::DeviceGroup(int gpu, const NnContext& context, std::size_t slots, s
   plan.shift = context.input().shift.data();
   HsCudaTrainer* made = nullptr;
   if (calls_.create(gpu, &plan, &made) != 0) {
-    throw kernels::UsageError("--device: GPU " + std::to_string(gpu) + ", " +
-                              std::to_string(slots) + " models of " + std::to_string(parameters_) +
-                              " parameters: " + calls_.error() + "; --device cpu trains without");
+    throw NoRoomOnGpu("GPU " + std::to_string(gpu) + ", " + std::to_string(slots) + " models of " +
+                      std::to_string(parameters_) + " parameters: " + calls_.error());
   }
   trainer_.reset(made);
   snapshots_ = std::make_unique<DeviceSnapshots>(gpu, made, parameters_);
@@ -83,8 +83,7 @@ void DeviceGroup::check(int error) const {
 
 void DeviceGroup::check_start(int error) const {
   if (error == 0) return;
-  throw kernels::UsageError("--device: GPU " + std::to_string(gpu_) + ": " + calls_.error() +
-                            "; --device cpu trains without");
+  throw NoRoomOnGpu("GPU " + std::to_string(gpu_) + ": " + calls_.error());
 }
 
 std::uint64_t DeviceGroup::place_of_shard(std::size_t slot, const ImageSet& shard) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models that one GPU trains as one batch: a slot each (kernels/cuda/train_api.h), with its
 // images. One thread at a time. Errors of CUDA are Faults with one line; out of memory at the start
-// is a UsageError that says what would fit.
+// is a NoRoomOnGpu.
 #pragma once
 
 #include <cstdint>

@@ -82,6 +82,7 @@ struct HeadState {
   void state(gossip::Archive& a) {
     std::vector<std::uint8_t> present(head.at_start.begin(), head.at_start.end());
     a("run", head.run)("peer", head.peer)("git", head.git)("blas", head.blas);
+    if (!a.loading() || a.has(kDevice)) a(kDevice, head.device);
     a("incarnation", head.incarnation)("late", head.late)("at_start", present);
     head.at_start.assign(present.begin(), present.end());
     a("resumes", head.resumes)("config", head.config);

@@ -28,6 +28,7 @@ struct JournalMark {
 
 struct JournalHead {
   std::string run, peer, git, blas;
+  std::string device;  // "cpu", "cuda:0 NVIDIA H200"; empty in journals of earlier versions
   std::uint64_t incarnation = 0;
   bool late = false;
   std::vector<bool> at_start;

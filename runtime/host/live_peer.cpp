@@ -138,6 +138,8 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   if (resumes_ && !from_) place.late = true;
   run.prepare_peer_dir(name);
   place_ = place;
+  if (outside.notice && !work_.device_note().empty())
+    outside.notice(name + ": " + work_.device_note());
   work_.take(place);
   if (from_) earlier_ = take_up(*from_, config_, work_);
   if (work_.example_bytes() > 0) recollect(run);
@@ -240,6 +242,7 @@ JournalHead LivePeer::journal_head(const RunDir& run, const std::string& version
   head.peer = gossip::peer_name(self_);
   head.git = version;
   head.blas = kernels::blas_description();
+  head.device = work_.device();
   head.incarnation = place_.incarnation;
   head.late = place_.late;
   head.at_start = place_.at_start;

@@ -63,9 +63,19 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
     own_ids_ = partition_.owned[self.value];
     own_labels_ = shard_labels(dataset.train, partition_, self.value, config.seed);
   }
-  ImageSet shard = make_shard(dataset.train, partition_, self.value, config.seed);
+  if (!fits_on_gpu(device_, [&] { make_trainer(plan, dataset, options); })) {
+    gpu_.reset();
+    make_trainer(plan, dataset, options);
+  }
+  test_ = std::move(dataset.test);
+  partition_.owned.clear();  // who owns what is 8 bytes an example
+}
+
+void PeerWork::make_trainer(const PoolPlan& plan, const Dataset& dataset,
+                            const NnTrainerOptions& options) {
+  ImageSet shard = make_shard(dataset.train, partition_, self_.value, config_.seed);
   if (device_.on_gpu()) {
-    gpu_ = std::make_unique<DevicePool>(device_, *context_, 1, config.batch, optimizer);
+    gpu_ = std::make_unique<DevicePool>(device_, *context_, 1, options.batch, options.optimizer);
     gpu_->keep_test_set(dataset.test);
     auto trainer = gpu_->make_trainer(*context_, std::move(shard), options, 0);
     model_ = std::make_unique<DeviceModel>(*trainer, snapshots_, 0, plan.gossips,
@@ -75,8 +85,6 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
     trainer_ = std::make_unique<NnTrainer>(*context_, std::move(shard), options);
     model_ = std::make_unique<HostModel>(*trainer_, snapshots_, 0, plan.gossips);
   }
-  test_ = std::move(dataset.test);
-  partition_.owned.clear();  // who owns what is 8 bytes an example
 }
 
 void PeerWork::take(const PeerPlace& place) {

@@ -39,7 +39,8 @@ class PeerWork {
   SnapshotPool& snapshots() { return snapshots_; }
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t shard_examples() const { return shard_examples_; }
-  const std::string& device() const { return device_.text; }  // "cpu", "cuda:0 NVIDIA H200"
+  const std::string& device() const { return device_.text; }       // "cpu", "cuda:0 NVIDIA H200"
+  const std::string& device_note() const { return device_.note; }  // one line, or empty
   bool on_gpu() const { return device_.on_gpu(); }
   const std::string& data_digest() const { return data_digest_; }
   const gossip::CodecPlan* codec() const { return codec_.get(); }  // null: weights as they are
@@ -50,6 +51,8 @@ class PeerWork {
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
 
  private:
+  void make_trainer(const PoolPlan& plan, const Dataset& dataset, const NnTrainerOptions& options);
+
   RunConfig config_;
   kernels::PeerId self_;
   Partition partition_;

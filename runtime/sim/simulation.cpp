@@ -64,7 +64,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
       alive_(config.peers, true) {
   kernels::use_one_blas_thread();
   if (plan_.gossips) options_.stop_deadline = kStopDeadline;
-  const OptimizerOptions optimizer = parse_optimizer(config.optimizer);  // refuses early
+  parse_optimizer(config.optimizer);  // refuses early
   build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
@@ -76,10 +76,6 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   refuse_on_gpu(plan_.examples.get(), device_.on_gpu());
   if (plan_.examples && plan_.examples->quarantine && partition_.noise_share > 0.0)
     wrong_labels_ = wrong_labels(dataset.train, partition_, config.seed);
-  if (device_.on_gpu()) {
-    gpus_ = std::make_unique<DevicePool>(device_, *context_, config.peers, config.batch, optimizer);
-    gpus_->keep_test_set(dataset.test);
-  }
   std::uint64_t most_steps = 0;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     shard_sizes_.push_back(partition_.owned[i].size());
@@ -87,11 +83,11 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
         most_steps, (partition_.owned[i].size() + config.batch - 1) / config.batch);
   }
   most_steps_ = most_steps;
-  for (std::uint32_t i = 0; i < config.peers; ++i) {
-    SimPeer peer;
-    make_trainer(peer, i, make_shard(dataset.train, partition_, i, config.seed));
-    peer.protocol = build_protocol(config, plan_, PeerId(i), peer.trainer->steps_per_epoch());
-    peers_.push_back(std::move(peer));
+  if (!fits_on_gpu(device_, [&] { make_peers(dataset); })) {
+    peers_.clear();
+    gpus_.reset();
+    lane_ = make_lane(device_, lane_->workers());
+    make_peers(dataset);
   }
   options_.has_mass = config.protocol.name == "push-sum";
   options_.is_one_way =
@@ -125,6 +121,20 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
   };
   host_ = std::make_unique<SimHost>(options_, peers_, *lane_);
   test_ = std::move(dataset.test);  // the training set goes: every peer holds its own shard
+}
+
+void Simulation::make_peers(const Dataset& dataset) {
+  if (device_.on_gpu()) {
+    gpus_ = std::make_unique<DevicePool>(device_, *context_, config_.peers, config_.batch,
+                                         parse_optimizer(config_.optimizer));
+    gpus_->keep_test_set(dataset.test);
+  }
+  for (std::uint32_t i = 0; i < config_.peers; ++i) {
+    SimPeer peer;
+    make_trainer(peer, i, make_shard(dataset.train, partition_, i, config_.seed));
+    peer.protocol = build_protocol(config_, plan_, PeerId(i), peer.trainer->steps_per_epoch());
+    peers_.push_back(std::move(peer));
+  }
 }
 
 void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {

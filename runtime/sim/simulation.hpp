@@ -42,6 +42,7 @@ class Simulation {
   const kernels::Layout& layout() const { return context_->model().layout(); }
   std::size_t threads() const { return lane_->workers(); }
   const std::string& device() const { return device_.text; }       // "cpu", "cuda:0 NVIDIA H200"
+  const std::string& device_note() const { return device_.note; }  // one line, or empty
   const std::string& data_digest() const { return data_digest_; }  // as `hearsay data describe`
   // After run().
   ExportedModel exported_model() const;
@@ -55,6 +56,7 @@ class Simulation {
   Sizes sizes() const;
 
  private:
+  void make_peers(const Dataset& dataset);
   // With its model; the old ones go.
   void make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard);
   const ShardTrainer& trainer_of(std::uint32_t peer) const;

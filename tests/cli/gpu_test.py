@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools that train on a GPU: they learn, repeat themselves, are made again. Skipped without one."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -13,6 +14,27 @@ import harness
 def cuda_facts(binary):
     out = subprocess.run([binary, "doctor", "--json"], capture_output=True, check=True).stdout
     return json.loads(out)["cuda"]
+
+
+@contextlib.contextmanager
+def full_gpu():
+    """Takes all memory of GPU 0 but 64 MiB, in another process; gives whether that succeeded."""
+    code = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+free, total = ctypes.c_size_t(), ctypes.c_size_t()
+bad = cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), 0)
+bad = bad or cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or cuda.cuCtxSetCurrent(context)
+bad = bad or cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+bad = bad or cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(free.value - (64 << 20)))
+print(0 if bad else 1, flush=True)
+sys.stdin.read()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as holder:
+        yield holder.stdout.readline().strip() == b"1"
+        holder.stdin.close()
 
 
 class GpuTest(harness.CliTest):
@@ -73,12 +95,26 @@ class GpuTest(harness.CliTest):
         self.assertEqual(self.result_of("cut")["digest"], whole["digest"])
         self.assertEqual(self.events("cut"), self.events("whole"))
 
+    def test_auto_trains_on_the_cpu_where_the_gpu_is_full(self):
+        with full_gpu() as fits:
+            if not fits:
+                self.skipTest("the GPU's memory cannot be taken")
+            out = self.hearsay("sim", *harness.SMALL, "--epochs", "1", "--device", "auto", "--run", "full")
+            self.assertEqual(out.returncode, 0, out.stderr)
+            lines = [line for line in out.stderr.decode().splitlines() if "training on the CPU" in line]
+            self.assertEqual(len(lines), 1, out.stderr)
+            self.assertEqual(json.loads((self.folder / "full/run.json").read_text())["device"], "cpu")
+            out = self.hearsay("sim", *harness.SMALL, "--epochs", "1", "--device", "cuda:0", "--run", "asked")
+            self.assertEqual(out.returncode, 2)
+            self.assertIn(b"--device cpu", out.stderr)
+
     def test_live_peers_share_the_gpu_and_are_made_again(self):
         out = self.hearsay("launch", "-n", "4", "--preset", "digits", "--epochs", "10", "--device", "cuda",
                            "--log-digests", "on", "--run", "live", timeout=120)
         self.assertEqual(out.returncode, 0, out.stderr)
         first = json.loads((self.folder / "live/peers/p00/events.jsonl").read_text().split("\n", 1)[0])
         self.assertTrue(first["device"].startswith("cuda:"), first)
+        self.assertIn(first["device"].encode(), (self.folder / "live/peers/p00/inputs.0.bin").read_bytes())
         out = self.hearsay("replay", "live", "--json", timeout=120)
         found = json.loads(out.stdout)
         self.assertEqual(out.returncode, 0, found["differences"])

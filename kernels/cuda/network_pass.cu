@@ -85,40 +85,47 @@ void NetworkPass::make_backward(cublasLtHandle_t handle, Step& step, bool is_fir
       alignment_of(layer));
 }
 
+void NetworkPass::multiply_forward(SlotRange range, Step& step, const float* x,
+                                   const float* weights, float* y, cudaStream_t stream) {
+  const Layer& layer = step.layer;
+  const std::size_t rows = shape_.rows * layer.positions(), parts = step.forward.size();
+  const float* w = weights + layer.weight;
+  if (parts == 1) return step.forward[0]->run(range.first, range.count, x, w, y, stream);
+  const std::size_t part = layer.patch() / parts, sums = shape_.slots * rows * layer.out;
+  must(cudaEventRecord(forked_.get(), stream), "event");
+  for (std::size_t p = 0; p < parts; ++p) {
+    const cudaStream_t on = p == 0 ? stream : parts_[p - 1].get();
+    if (p > 0) must(cudaStreamWaitEvent(on, forked_.get(), 0), "event");
+    step.forward[p]->run(range.first, range.count, x + p * part, w + p * part,
+                         step.forward_sums.data() + p * sums, on);
+  }
+  for (std::size_t p = 1; p < parts; ++p) follow(stream, parts_[p - 1].get(), part_done_[p - 1]);
+}
+
 void NetworkPass::run_forward(SlotRange range, Step& step, const float* x, const float* weights,
                               float* y, cudaStream_t stream) {
   const Layer& layer = step.layer;
   const std::size_t rows = shape_.rows * layer.positions(), parts = step.forward.size();
-  const float* w = weights + layer.weight;
-  if (parts == 1) {
-    step.forward[0]->run(range.first, range.count, x, w, y, stream);
-  } else {
-    const std::size_t part = layer.patch() / parts, sums = shape_.slots * rows * layer.out;
-    must(cudaEventRecord(forked_.get(), stream), "event");
-    for (std::size_t p = 0; p < parts; ++p) {
-      const cudaStream_t on = p == 0 ? stream : parts_[p - 1].get();
-      if (p > 0) must(cudaStreamWaitEvent(on, forked_.get(), 0), "event");
-      step.forward[p]->run(range.first, range.count, x + p * part, w + p * part,
-                           step.forward_sums.data() + p * sums, on);
-    }
-    for (std::size_t p = 1; p < parts; ++p) follow(stream, parts_[p - 1].get(), part_done_[p - 1]);
-  }
+  multiply_forward(range, step, x, weights, y, stream);
   add_bias(range, rows, layer.out,
            {parts == 1 ? y : step.forward_sums.data(), parts, shape_.slots * rows * layer.out},
            weights + layer.bias, shape_.stride, layer.is_hidden && !layer.is_convolution(), y,
            stream);
 }
 
+void NetworkPass::multiply_weight_gradient(SlotRange range, Step& step, const float* dy,
+                                           const float* x, float* gradient, cudaStream_t stream) {
+  const std::size_t parts = step.gradient_parts;
+  float* sums = parts == 1 ? gradient + step.layer.weight : step.gradient_sums.data();
+  step.weight_gradient->run(range.first * parts, range.count * parts, dy, x, sums, stream);
+}
+
 void NetworkPass::run_weight_gradient(SlotRange range, Step& step, const float* dy, const float* x,
                                       float* gradient, cudaStream_t stream) {
-  const std::size_t parts = step.gradient_parts;
-  float* d_weight = gradient + step.layer.weight;
-  if (parts == 1)
-    return step.weight_gradient->run(range.first, range.count, dy, x, d_weight, stream);
-  step.weight_gradient->run(range.first * parts, range.count * parts, dy, x,
-                            step.gradient_sums.data(), stream);
-  add_parts(range, step.layer.patch() * step.layer.out, parts, step.gradient_sums.data(), d_weight,
-            shape_.stride, stream);
+  multiply_weight_gradient(range, step, dy, x, gradient, stream);
+  if (step.gradient_parts == 1) return;
+  add_parts(range, step.layer.patch() * step.layer.out, step.gradient_parts,
+            step.gradient_sums.data(), gradient + step.layer.weight, shape_.stride, stream);
 }
 
 void NetworkPass::forward(SlotRange range, const float* weights, cudaStream_t stream) {
@@ -167,6 +174,28 @@ void NetworkPass::backward(SlotRange range, const float* weights, float* gradien
     float* dx = layer.is_convolution() ? step.d_patches.data() : below;
     step.input_gradient->run(range.first, range.count, dy, weights + layer.weight, dx, stream);
     if (layer.is_convolution()) put_patches(range, layer, shape_.rows, dx, below, stream);
+  }
+  follow(stream, beside, joined_);
+}
+
+void NetworkPass::multiply(SlotRange range, const float* weights, float* gradient,
+                           cudaStream_t stream, cudaStream_t beside) {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    Step& step = steps_[s];
+    const bool is_conv = step.layer.is_convolution();
+    multiply_forward(range, step, is_conv ? step.patches.data() : input_of(s), weights,
+                     is_conv ? step.sums.data() : step.output.data(), stream);
+  }
+  for (std::size_t s = steps_.size(); s-- > 0;) {
+    Step& step = steps_[s];
+    const bool is_conv = step.layer.is_convolution();
+    const float* dy = is_conv ? step.sums.data() : step.delta.data();
+    follow(beside, stream, forked_);
+    multiply_weight_gradient(range, step, dy, is_conv ? step.patches.data() : input_of(s), gradient,
+                             beside);
+    if (s == 0) continue;
+    float* dx = is_conv ? step.d_patches.data() : steps_[s - 1].delta.data();
+    step.input_gradient->run(range.first, range.count, dy, weights + step.layer.weight, dx, stream);
   }
   follow(stream, beside, joined_);
 }

@@ -31,6 +31,9 @@ class NetworkPass {
   // `beside`, which is joined again at the end.
   void backward(SlotRange range, const float* weights, float* gradient, cudaStream_t stream,
                 cudaStream_t beside);
+  // The matrix products of both alone, on the same streams; what they read is whatever lies there.
+  void multiply(SlotRange range, const float* weights, float* gradient, cudaStream_t stream,
+                cudaStream_t beside);
 
  private:
   struct Step {
@@ -48,6 +51,10 @@ class NetworkPass {
   };
   void make_forward(cublasLtHandle_t handle, Step& step);
   void make_backward(cublasLtHandle_t handle, Step& step, bool is_first);
+  void multiply_forward(SlotRange range, Step& step, const float* x, const float* weights, float* y,
+                        cudaStream_t stream);
+  void multiply_weight_gradient(SlotRange range, Step& step, const float* dy, const float* x,
+                                float* gradient, cudaStream_t stream);
   void run_forward(SlotRange range, Step& step, const float* x, const float* weights, float* y,
                    cudaStream_t stream);
   void run_weight_gradient(SlotRange range, Step& step, const float* dy, const float* x,

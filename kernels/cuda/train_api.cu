@@ -58,4 +58,8 @@ int hs_cuda_train_evaluate(HsCudaTrainer* trainer, const float* weights, uint64_
   return guarded([&] { trainer->trainer.evaluate(weights, first, count, labels, sums); });
 }
 
+int hs_cuda_train_time(HsCudaTrainer* trainer, int what, size_t times, double* seconds) {
+  return guarded([&] { *seconds = trainer->trainer.time(what, times); });
+}
+
 }  // extern "C"

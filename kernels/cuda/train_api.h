@@ -82,6 +82,12 @@ int hs_cuda_train_apply(HsCudaTrainer* trainer, const HsCudaTrainJob* job, doubl
 int hs_cuda_train_evaluate(HsCudaTrainer* trainer, const float* weights, uint64_t first, size_t count,
                            const uint8_t* labels, HsCudaTrainSums* sums);
 
+/* For benches: seconds of the device for one of `times` steps behind each other without the host in
+ * between, with the orders of the last step, or for the matrix products of a step alone, as often. All
+ * slots' weights move on, or their gradients are overwritten. After a step of all slots. */
+enum { HS_CUDA_TIME_STEP = 0, HS_CUDA_TIME_PRODUCTS = 1 };
+int hs_cuda_train_time(HsCudaTrainer* trainer, int what, size_t times, double* seconds);
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,6 +38,7 @@ class Trainer {
   void apply(const HsCudaTrainJob& job, double scale, const float* gradient);
   void evaluate(const float* weights, std::uint64_t first, std::size_t count,
                 const std::uint8_t* labels, HsCudaTrainSums* sums);
+  double time(int what, std::size_t times);
   // Of the weights, on the stream that trains them: merges and steps happen in the order asked for.
   SlotMerger& merger() const { return *merger_; }
 

@@ -32,10 +32,11 @@ Option bench_option(const char* name, const char* standard, const char* placehol
 // "a,b": the parts; none of an empty text.
 std::vector<std::string> comma_parts(const std::string& text);
 
-// `hearsay bench codec`, `kernels`, `record` and `scale` (bench_<name>_command.cpp).
+// `hearsay bench codec`, `kernels`, `record`, `scale` and `train` (bench_<name>_command.cpp).
 int bench_codec_command(const std::vector<std::string>& args);
 int bench_kernels_command(const std::vector<std::string>& args);
 int bench_record_command(const std::vector<std::string>& args);
 int bench_scale_command(const std::vector<std::string>& args);
+int bench_train_command(const std::vector<std::string>& args);
 
 }  // namespace hearsay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hearsay bench: kernels, train (samples per second, share of sgemm), mix (contraction against
-// theory), net (what the transport carries between processes), codec, record and scale.
+// hearsay bench: mix (contraction against theory) and net (what the transport carries between
+// processes); the others have a file each (bench_<name>_command.cpp).
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -13,7 +13,6 @@
 #include "runtime/app/command.hpp"
 #include "runtime/bench/bench_mix.hpp"
 #include "runtime/bench/bench_net.hpp"
-#include "runtime/bench/bench_train.hpp"
 #include "runtime/bench/net_workload.hpp"
 #include "runtime/config/config.hpp"
 #include "runtime/host/peer_security.hpp"
@@ -26,50 +25,6 @@ using Json = nlohmann::ordered_json;
 constexpr double kContractionTolerance = 0.03;
 constexpr double kMassTolerance = 1e-6;
 constexpr double kMostNetValues = 5e8;  // 2 GB a model
-
-int train(const std::vector<std::string>& args) {
-  CommandSyntax syntax =
-      bench_syntax("bench train", "training steps beside sgemm alone on the same shapes");
-  syntax.options = {"model", "json"};
-  syntax.own = {bench_option("require", "", "SHARE",
-                             "exit 1 when the share of sgemm's rate at batch 64 is below this")};
-  syntax.examples = {"hearsay bench train --require 60%"};
-  const Arguments arguments = parse_arguments(syntax, args);
-  if (const auto help = help_text(syntax, arguments)) {
-    std::cout << *help;
-    return 0;
-  }
-  const RunConfig config = typed_config(merge_settings(arguments, process_environment()));
-  const auto least = arguments.value("require");
-  const double least_share = least ? parse_share("--require", *least) : 0.0;
-  const std::vector<TrainBenchRow> rows = bench_train(config.model, {32, 64});
-  Json json{{"header", bench_header("train")}, {"rows", Json::array()}};
-  for (const TrainBenchRow& row : rows) {
-    json["rows"].push_back({{"op", "train"},
-                            {"batch", row.batch},
-                            {"p50_us", row.step_p50_s * 1e6},
-                            {"p99_us", row.step_p99_s * 1e6},
-                            {"samples_per_s", row.samples_per_s()},
-                            {"gflop_per_s", row.flops / row.step_p50_s * 1e-9},
-                            {"sgemm_gflop_per_s", row.flops / row.gemm_p50_s * 1e-9},
-                            {"share_of_sgemm", row.share()}});
-  }
-  if (config.json) {
-    std::cout << json.dump(2) << "\n";
-  } else {
-    print_header(
-        json["header"],
-        config.model.text + ", 784 inputs, 1 thread, SGD momentum, clip 1; 60 rounds of 20 steps");
-    print("#  op     batch   p50_us   p99_us   samples/s  GFlop/s  sgemm_GFlop/s  share_%%\n");
-    for (const TrainBenchRow& row : rows) {
-      print("   train  %5u  %7.1f  %7.1f  %10.0f  %7.1f  %13.1f  %7.1f\n", row.batch,
-            row.step_p50_s * 1e6, row.step_p99_s * 1e6, row.samples_per_s(),
-            row.flops / row.step_p50_s * 1e-9, row.flops / row.gemm_p50_s * 1e-9,
-            100.0 * row.share());
-    }
-  }
-  return rows.back().share() >= least_share ? 0 : 1;
-}
 
 int mix(const std::vector<std::string>& args) {
   CommandSyntax syntax = bench_syntax(
@@ -274,7 +229,7 @@ int net(const std::vector<std::string>& args) {
 int command_bench(const std::vector<std::string>& args) {
   static const std::vector<Verb> verbs{
       {"kernels", "operators on weights beside a copy", bench_kernels_command},
-      {"train", "training step against sgemm", train},
+      {"train", "training step against sgemm", bench_train_command},
       {"codec", "messages beside their entropy", bench_codec_command},
       {"mix", "mixing against theory", mix},
       {"net", "frames between processes", net},

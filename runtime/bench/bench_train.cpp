@@ -12,16 +12,6 @@ namespace hearsay::runtime {
 namespace {
 
 constexpr std::size_t kPixels = 784, kClasses = 10, kExamples = 4096;
-constexpr int kRounds = 60, kStepsARound = 20;
-
-ImageSet random_images() {
-  ImageSet images{28, 28, kClasses, std::vector<std::uint8_t>(kExamples * kPixels),
-                  std::vector<std::uint8_t>(kExamples)};
-  kernels::Rng rng = kernels::Rng::stream(1, "bench-train");
-  for (auto& p : images.pixels) p = static_cast<std::uint8_t>(rng.below(256));
-  for (auto& l : images.labels) l = static_cast<std::uint8_t>(rng.below(kClasses));
-  return images;
-}
 
 // The products of one step: forward, weight gradient, and input gradient but for the first layer.
 struct Products {
@@ -65,12 +55,21 @@ struct Products {
 
 }  // namespace
 
+ImageSet random_bench_images() {
+  ImageSet images{28, 28, kClasses, std::vector<std::uint8_t>(kExamples * kPixels),
+                  std::vector<std::uint8_t>(kExamples)};
+  kernels::Rng rng = kernels::Rng::stream(1, "bench-train");
+  for (auto& p : images.pixels) p = static_cast<std::uint8_t>(rng.below(256));
+  for (auto& l : images.labels) l = static_cast<std::uint8_t>(rng.below(kClasses));
+  return images;
+}
+
 std::vector<TrainBenchRow> bench_train(const Spec& model_spec,
                                        const std::vector<std::uint32_t>& batches) {
   kernels::use_one_blas_thread();
   std::vector<TrainBenchRow> rows;
   for (const std::uint32_t batch : batches) {
-    ImageSet images = random_images();
+    ImageSet images = random_bench_images();
     const std::unique_ptr<NnContext> made = build_context(model_spec, images, 1, batch);
     NnContext& context = *made;
     NnTrainerOptions options;
@@ -80,7 +79,7 @@ std::vector<TrainBenchRow> bench_train(const Spec& model_spec,
     NnTrainer trainer(context, std::move(images), options);
     Products products(context.model(), batch);
     Distribution steps, gemms;
-    for (int round = -3; round < kRounds; ++round) {  // the first three warm up
+    for (int round = -3; round < kTrainBenchRounds; ++round) {  // the first three warm up
       const double step_s = seconds_of([&] {
         for (int i = 0; i < kStepsARound; ++i) trainer.train(0);
       });
@@ -91,8 +90,12 @@ std::vector<TrainBenchRow> bench_train(const Spec& model_spec,
       steps.add(step_s / kStepsARound);
       gemms.add(gemm_s / kStepsARound);
     }
-    rows.push_back(
-        {batch, context.model().step_flops(batch), steps.at(0.5), steps.at(0.99), gemms.at(0.5)});
+    TrainBenchRow& row = rows.emplace_back();
+    row.batch = batch;
+    row.flops = context.model().step_flops(batch);
+    row.step_p50_s = steps.at(0.5);
+    row.step_p99_s = steps.at(0.99);
+    row.gemm_p50_s = gemms.at(0.5);
   }
   return rows;
 }

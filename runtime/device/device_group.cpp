@@ -35,6 +35,7 @@ DeviceGroup::Calls DeviceGroup::find_calls() {
   find(calls.end, "hs_cuda_train_end");
   find(calls.apply, "hs_cuda_train_apply");
   find(calls.evaluate, "hs_cuda_train_evaluate");
+  find(calls.time, "hs_cuda_train_time");
   return calls;
 }
 
@@ -120,6 +121,12 @@ std::vector<HsCudaTrainSums> DeviceGroup::end() {
 
 void DeviceGroup::apply(const HsCudaTrainJob& job, double scale, std::span<const float> gradient) {
   check(calls_.apply(trainer_.get(), &job, scale, gradient.data()));
+}
+
+double DeviceGroup::seconds_of(Timed what, std::size_t times) {
+  double seconds = 0.0;
+  check(calls_.time(trainer_.get(), static_cast<int>(what), times, &seconds));
+  return seconds;
 }
 
 void DeviceGroup::keep_test_set(const ImageSet& test) {

@@ -46,6 +46,11 @@ class DeviceGroup {
   std::vector<HsCudaTrainSums> end();
   void apply(const HsCudaTrainJob& job, double scale, std::span<const float> gradient);
 
+  // For benches: seconds of the GPU for a step like the last one, of all slots, or for its matrix
+  // products alone; mean of `times` behind each other. Steps so repeated change the weights.
+  enum class Timed : int { step = HS_CUDA_TIME_STEP, products = HS_CUDA_TIME_PRODUCTS };
+  double seconds_of(Timed what, std::size_t times);
+
   // Loss and accuracy of weights on the first `limit` images (0: all) of the test set.
   void keep_test_set(const ImageSet& test);
   Evaluation evaluate(std::span<const float> weights, std::size_t limit,
@@ -67,6 +72,7 @@ class DeviceGroup {
     decltype(&hs_cuda_train_end) end;
     decltype(&hs_cuda_train_apply) apply;
     decltype(&hs_cuda_train_evaluate) evaluate;
+    decltype(&hs_cuda_train_time) time;
   };
   static Calls find_calls();
 

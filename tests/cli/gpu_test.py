@@ -95,6 +95,18 @@ class GpuTest(harness.CliTest):
         self.assertEqual(self.result_of("cut")["digest"], whole["digest"])
         self.assertEqual(self.events("cut"), self.events("whole"))
 
+    def test_training_is_measured_as_a_batch_of_peers(self):
+        out = self.hearsay("bench", "train", "--device", "cuda:0", "--peers", "1,3", "--json")
+        self.assertEqual((out.returncode, out.stderr), (0, b""))
+        report = json.loads(out.stdout)
+        self.assertTrue(report["header"]["device"].startswith("cuda:0 "))
+        rows = report["rows"]
+        self.assertEqual([(row["batch"], row["peers"]) for row in rows], [(32, 1), (32, 3), (64, 1), (64, 3)])
+        for row in rows:
+            self.assertTrue(0 < row["share_of_sgemm"] < 1.1 and 0 < row["share_on_gpu"] < 1.1, row)
+            samples = row["samples_per_s"] * row["p50_us"] / 1e6
+            self.assertAlmostEqual(samples, row["batch"] * row["peers"], delta=1e-6 * samples)
+
     def test_auto_trains_on_the_cpu_where_the_gpu_is_full(self):
         with full_gpu() as fits:
             if not fits:

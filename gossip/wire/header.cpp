@@ -19,6 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the wire is little-en
 
 constexpr std::array kMagic{std::byte{'h'}, std::byte{'s'}};
 constexpr std::uint8_t kWantsAck = 1, kConverged = 2, kEndGame = 4, kPacked = 8;
+constexpr std::uint8_t kHandedOver = 0x80;  // beside the kind
 // Beside the flags: how many sketches. Beside the number of pulses: how many values each has, as
 // the power of two less 9; 0 without sketches.
 constexpr std::uint8_t kSketchShift = 4, kSketchBits = 0b1111 << kSketchShift;
@@ -109,6 +110,14 @@ std::string payload_fault(const Header& h, const Expectation& expected) {
   return h.payload_bytes == whole ? "" : wrong(std::to_string(whole));
 }
 
+std::string handover_fault(const Header& h, const Expectation& expected) {
+  if (!h.handed_over) return {};
+  if (!expected.can_take) return "weights handed over that were not asked for";
+  return carries_model(static_cast<FrameKind>(h.kind)) && !h.packed
+             ? ""
+             : "something handed over that is no model";
+}
+
 std::string sketch_fault(const Header& h, const Expectation& expected) {
   if (h.sketches == 0) return {};
   if (expected.sketch_values == 0) return "sketches in a pool that shares none";
@@ -126,7 +135,7 @@ HeaderBytes encode_header(const Header& h) {
   HeaderBytes bytes{};
   std::copy(kMagic.begin(), kMagic.end(), bytes.begin() + at_magic);
   put(bytes, at_version, h.version);
-  put(bytes, at_kind, h.kind);
+  put(bytes, at_kind, static_cast<std::uint8_t>(h.kind | (h.handed_over ? kHandedOver : 0)));
   put(bytes, at_flags,
       static_cast<std::uint8_t>((h.wants_ack ? kWantsAck : 0) | (h.converged ? kConverged : 0) |
                                 (h.end_game ? kEndGame : 0) | (h.packed ? kPacked : 0) |
@@ -159,7 +168,10 @@ std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeader
     return WireFault{"header checksum is wrong"};
   const auto flags = get<std::uint8_t>(bytes, at_flags);
   const auto pulses = get<std::uint8_t>(bytes, at_pulses);
-  h.kind = get<std::uint8_t>(bytes, at_kind);
+  const auto kind = get<std::uint8_t>(bytes, at_kind);
+  h.kind = kind & ~kHandedOver;
+  h.handed_over = (kind & kHandedOver) != 0;
+  if (h.handed_over && !h.is_frame()) return WireFault{"a message handed over that is no frame"};
   h.wants_ack = (flags & kWantsAck) != 0;
   h.converged = (flags & kConverged) != 0;
   h.end_game = (flags & kEndGame) != 0;
@@ -190,6 +202,7 @@ std::string find_fault(const Header& h, const Expectation& expected) {
   if (h.pulses > limits::kPulses) return std::to_string(h.pulses) + " pulses in one frame";
   if (std::string fault = sketch_fault(h, expected); !fault.empty()) return fault;
   if (std::string fault = payload_fault(h, expected); !fault.empty()) return fault;
+  if (std::string fault = handover_fault(h, expected); !fault.empty()) return fault;
   const auto kind = static_cast<FrameKind>(h.kind);
   const bool chunk = kind == FrameKind::chunk;
   if (chunk && h.answers >= expected.peers) return "slice " + std::to_string(h.answers);

@@ -20,15 +20,18 @@ namespace hearsay::gossip::wire {
 inline constexpr std::uint8_t kVersion = 5;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
 inline constexpr std::size_t kTrailerBytes = 4;  // checksum of prefix and payload
+inline constexpr std::size_t kTicketBytes = 96;  // instead of values that are handed over
 static_assert(kHeaderBytes + kTrailerBytes == Frame::kHeaderBytes);
 
 // What a message is. Below 32: a FrameKind. Above: between transports only, body is text (JSON).
 enum class Kind : std::uint8_t {
-  hello = 32,    // the dialler says who it is and what it trains
-  welcome = 33,  // the same from the other side: the connection is open
-  refused = 34,  // and why; the connection closes
-  bye = 35,      // the sender closes on purpose; no body
-  join = 36,     // by hand: may this peer come in? answered by welcome or refused
+  hello = 32,     // the dialler says who it is and what it trains
+  welcome = 33,   // the same from the other side: the connection is open
+  refused = 34,   // and why; the connection closes
+  bye = 35,       // the sender closes on purpose; no body
+  join = 36,      // by hand: may this peer come in? answered by welcome or refused
+  can_take = 37,  // weights may be handed over to the sender; no body
+  taken = 38,     // the oldest weights that were handed over to the sender are its own; no body
 };
 
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
@@ -38,6 +41,9 @@ struct Header {
   std::uint8_t version = kVersion;
   bool wants_ack = false, converged = false, end_game = false;
   bool packed = false;  // the payload is a message of the pool's codec, or examples
+  // A ticket stands for the payload, which stays where the sender has it
+  // (runtime/net/handover.hpp).
+  bool handed_over = false;
   std::uint16_t votes = 0;
   std::uint8_t pulses = 0;
   std::uint8_t sketches = 0;
@@ -49,6 +55,8 @@ struct Header {
   double weight = 0.0;  // reply: alpha; push, returned: mass; chunk: examples; model: progress
   std::uint64_t payload_bytes = 0;
 
+  // Of what stands for the payload in this message.
+  std::uint64_t body_bytes() const { return handed_over ? kTicketBytes : payload_bytes; }
   bool is_frame() const { return kind < static_cast<std::uint8_t>(Kind::hello); }
   std::uint64_t prefix_bytes() const {  // votes, then pulses, then sketches
     return Frame::kVoteBytes * votes + Frame::kPulseBytes * pulses +
@@ -72,11 +80,13 @@ struct Expectation {
   std::uint64_t most_packed_bytes = 0;  // of a message of the pool's codec; 0: the pool has none
   std::uint32_t sketch_values = 0;      // of a sketch; 0: the pool shares none
   std::uint64_t example_bytes = 0;      // of an example; 0: the pool passes none on
+  bool can_take = false;                // weights may be handed over, as this end has said
 };
 // Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
 // model's size (chunk: a slice's size at most; in a pool with a codec a push, request or reply is a
-// message of it, within its bound; examples: 1 to 64 of the pool's size), no more votes, pulses and
-// sketches than there are bounds for, and sketches only of the pool's size and beside weights.
+// message of it, within its bound; examples: 1 to 64 of the pool's size), handed over only where
+// that was asked for, no more votes, pulses and sketches than there are bounds for, and sketches
+// only of the pool's size and beside weights.
 std::string find_fault(const Header& header, const Expectation& expected);
 
 Header header_of(const Frame& frame);

@@ -54,6 +54,25 @@ TEST_CASE("CRC-32C has the known value and may be continued") {
   CHECK(crc32c({}) == 0u);
 }
 
+TEST_CASE("what is handed over is a model, to whoever has asked for that") {
+  Header handed = request();
+  handed.handed_over = true;
+  const auto decoded = decode_header(view(encode_header(handed)));
+  REQUIRE(std::holds_alternative<Header>(decoded));
+  const Header& back = std::get<Header>(decoded);
+  CHECK((back.handed_over && back.kind == handed.kind));
+  CHECK((back.payload_bytes == handed.payload_bytes && back.body_bytes() == kTicketBytes));
+  CHECK(find_fault(back, kExpected) == "weights handed over that were not asked for");
+  Expectation expected = kExpected;
+  expected.can_take = true;
+  CHECK(find_fault(back, expected).empty());
+  handed.kind = static_cast<std::uint8_t>(FrameKind::ping);
+  handed.payload_bytes = 0;
+  CHECK(find_fault(handed, expected) == "something handed over that is no model");
+  handed.kind = static_cast<std::uint8_t>(Kind::hello);
+  CHECK(std::holds_alternative<WireFault>(decode_header(view(encode_header(handed)))));
+}
+
 TEST_CASE("every frame survives encoding") {
   kernels::Rng rng = kernels::Rng::stream(11, "header test");
   const auto wide = [&] { return std::uint64_t{rng.below(~0u)} << 32 | rng.below(~0u); };

@@ -50,7 +50,7 @@ std::unique_ptr<HsCudaSnapshot> SlotMerger::take(std::size_t slot, bool sends) {
   const float* const from = weights(slot);
   auto made = new_snapshot();
   copy(made->block->device, from, cudaMemcpyDeviceToDevice);
-  store_->filled(*made->block, stream_);
+  store_->filled(*made->block, made->serial, stream_);
   if (sends) store_->begin_download(*made->block);
   return made;
 }
@@ -59,7 +59,7 @@ std::unique_ptr<HsCudaSnapshot> SlotMerger::upload(const float* host) {
   use();
   auto made = new_snapshot();
   copy(made->block->device, host, cudaMemcpyHostToDevice);
-  store_->filled(*made->block, stream_);
+  store_->filled(*made->block, made->serial, stream_);
   wait();  // `host` is the caller's
   return made;
 }

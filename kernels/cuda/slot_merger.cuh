@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "kernels/cuda/handles.cuh"
@@ -34,6 +35,11 @@ class SlotMerger {
   double moved_sq(std::size_t slot);
   void put_mark(std::size_t slot, const float* host);
   void get_mark(std::size_t slot, float* host);
+
+  const std::shared_ptr<SnapshotStore>& store() const noexcept { return store_; }
+  cudaStream_t stream() const noexcept { return stream_; }
+  // Held while the stream is recorded into a graph, and by whoever uses it on another thread.
+  std::mutex& recording() noexcept { return recording_; }
 
  private:
   // A snapshot of another trainer, brought here. Kept until another one comes: a merge measures and
@@ -66,6 +72,7 @@ class SlotMerger {
   PinnedMemory<Results> results_;
   Fetched fetched_in_, fetched_base_;
   Event fetched_;          // the last copy from another trainer
+  std::mutex recording_;
   std::vector<int> ways_;  // devices that have been asked for peer access
 };
 

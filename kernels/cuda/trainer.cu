@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "kernels/cuda/launch.cuh"
 
@@ -153,6 +154,7 @@ void Trainer::launch(SlotRange range) {
   }
   if (graph_ == nullptr) {
     cudaGraph_t recorded = nullptr;
+    const std::lock_guard no_others(merger_->recording());
     must(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "CUDA graph");
     enqueue(range);
     must(cudaStreamEndCapture(stream_.get(), &recorded), "CUDA graph");

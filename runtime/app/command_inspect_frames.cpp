@@ -30,7 +30,8 @@ const char* kind_name(std::uint8_t kind) {
   constexpr const char* kFrames[] = {"push",  "ack",      "request", "reply",    "busy", "returned",
                                      "chunk", "ping",     "pong",    "finished", "left", "fetch",
                                      "model", "examples", "receipt", "offered"};
-  constexpr const char* kOthers[] = {"hello", "welcome", "refused", "bye", "join"};
+  constexpr const char* kOthers[] = {"hello", "welcome",  "refused", "bye",
+                                     "join",  "can take", "taken"};
   if (kind < std::size(kFrames)) return kFrames[kind];
   const std::size_t other = kind - static_cast<std::size_t>(wire::Kind::hello);
   return kind >= 32 && other < std::size(kOthers) ? kOthers[other] : nullptr;
@@ -88,7 +89,7 @@ class FrameFile {
     Payload payload;
     if (!body(header, payload)) return false;
     tell(header, payload);
-    at_ += wire::kHeaderBytes + header.prefix_bytes() + header.payload_bytes + wire::kTrailerBytes;
+    at_ += wire::kHeaderBytes + header.prefix_bytes() + header.body_bytes() + wire::kTrailerBytes;
     return true;
   }
 
@@ -109,7 +110,7 @@ class FrameFile {
       }
       return true;
     };
-    if (!pass(header.prefix_bytes(), false) || !pass(header.payload_bytes, true))
+    if (!pass(header.prefix_bytes(), false) || !pass(header.body_bytes(), true))
       return damaged(begin, "the body is cut off");
     std::array<std::byte, wire::kTrailerBytes> trailer;
     if (take(trailer) < trailer.size())
@@ -127,7 +128,8 @@ class FrameFile {
       out.text.append(reinterpret_cast<const char*>(piece.data()), more);
       return;
     }
-    if (header.packed) return;  // only the pool's codec can read it
+    // Only the pool's codec can read the one, only the other process the other.
+    if (header.packed || header.handed_over) return;
     for (std::size_t i = 0; i + sizeof(float) <= piece.size(); i += sizeof(float)) {
       float value = 0.0f;
       std::memcpy(&value, piece.data() + i, sizeof value);
@@ -165,6 +167,7 @@ class FrameFile {
         one["text"] = payload.text;
       }
       one["payload_bytes"] = h.payload_bytes;
+      if (h.handed_over) one["handed_over"] = true;
       out_.json["frames"].push_back(std::move(one));
     }
     if (messages_ > kMostLines) return;
@@ -176,6 +179,7 @@ class FrameFile {
         text += "  " + std::to_string(payload.values) + " values" +
                 (payload.not_finite > 0 ? ", " + std::to_string(payload.not_finite) + " not finite"
                                         : "");
+      if (h.handed_over) text += "  handed over on the host";
       if (h.packed) text += "  " + std::to_string(h.payload_bytes) + " bytes in a codec";
     } else if (!payload.text.empty()) {
       text += "  " + payload.text.substr(0, 60);

@@ -50,6 +50,7 @@ Json peer_json(const PeerResult& peer) {
   if (peer.cpu_s) j["cpu_s"] = *peer.cpu_s;
   if (peer.io_cpu_s) j["io_cpu_s"] = *peer.io_cpu_s;
   if (peer.peak_rss_bytes) j["peak_rss_bytes"] = *peer.peak_rss_bytes;
+  if (peer.frames_handed_over) j["frames_handed_over"] = *peer.frames_handed_over;
   if (!peer.alive) return j;
   j["test_acc"] = peer.test.accuracy;
   j["test_loss"] = peer.test.loss;

@@ -18,6 +18,9 @@ class DeviceModel final : public OwnModel {
   DeviceModel(DeviceTrainer& trainer, SnapshotPool& pool, std::size_t worker, bool track_blocks,
               Snapshots snapshots);
 
+  // Snapshots go out on the GPU mostly: bytes are copied when somebody wants them.
+  void keep_on_device() { sends_ = false; }
+
   merge::SnapshotRef snapshot() override;
   kernels::MergeStats measure(const merge::Snapshot& in, const merge::Snapshot* base) override;
   void blend(double alpha, const merge::Snapshot& in, const merge::Snapshot* base) override;

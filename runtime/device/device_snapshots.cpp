@@ -23,6 +23,8 @@ struct Calls {  // of the library
   decltype(&hs_cuda_slot_moved) moved;
   decltype(&hs_cuda_slot_put_mark) put_mark;
   decltype(&hs_cuda_slot_get_mark) get_mark;
+  decltype(&hs_cuda_handover_begin) handover_begin;
+  decltype(&hs_cuda_snapshot_ticket) ticket;
 };
 
 Calls find_calls() {
@@ -44,6 +46,8 @@ Calls find_calls() {
   find(calls.moved, "hs_cuda_slot_moved");
   find(calls.put_mark, "hs_cuda_slot_put_mark");
   find(calls.get_mark, "hs_cuda_slot_get_mark");
+  find(calls.handover_begin, "hs_cuda_handover_begin");
+  find(calls.ticket, "hs_cuda_snapshot_ticket");
   return calls;
 }
 
@@ -97,9 +101,23 @@ std::shared_ptr<merge::DeviceCopy> DeviceSnapshots::owned(HsCudaSnapshot* handle
 merge::SnapshotRef DeviceSnapshots::take(std::size_t slot, bool sends) const {
   HsCudaSnapshot* handle = nullptr;
   check_room(gpu_, calls().take(trainer_, slot, sends ? 1 : 0, &handle));
+  return adopt(handle);
+}
+
+merge::SnapshotRef DeviceSnapshots::adopt(HsCudaSnapshot* handle) const {
   auto snapshot = std::make_shared<merge::Snapshot>();
   snapshot->on_device = owned(handle);
   return snapshot;
+}
+
+void DeviceSnapshots::begin_handover() const { check(gpu_, calls().handover_begin(trainer_)); }
+
+std::optional<HsCudaTicket> DeviceSnapshots::ticket(const merge::Snapshot& snapshot) const {
+  if (!snapshot.on_device || snapshot.values.size() > 0) return std::nullopt;
+  HsCudaTicket ticket{};
+  check(gpu_,
+        calls().ticket(dynamic_cast<const CopyOnGpu&>(*snapshot.on_device).handle(), &ticket));
+  return ticket;
 }
 
 HsCudaSnapshot* DeviceSnapshots::handle_of(const merge::Snapshot& snapshot) const {

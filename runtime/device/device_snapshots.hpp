@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "kernels/cuda/handover_api.h"
 #include "kernels/cuda/snapshot_api.h"
 #include "kernels/ops/merge_ops.hpp"
 #include "merge/snapshot.hpp"
@@ -33,6 +35,13 @@ class DeviceSnapshots {
   double moved_sq(std::size_t slot) const;
   void put_mark(std::size_t slot, std::span<const float> host) const;
   void get_mark(std::size_t slot, std::span<float> host) const;
+
+  // Snapshots that are taken from now on can go to other processes of the host.
+  void begin_handover() const;
+  // Of one that has its values on the GPU alone, once they are there; none of others. Any thread.
+  std::optional<HsCudaTicket> ticket(const merge::Snapshot& snapshot) const;
+  merge::SnapshotRef adopt(HsCudaSnapshot* handle) const;  // any thread
+  HsCudaTrainer* trainer() const noexcept { return trainer_; }
 
  private:
   HsCudaSnapshot* handle_of(const merge::Snapshot& snapshot) const;  // sends it up where need be

@@ -158,6 +158,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   hello.incarnation = place.incarnation;
   hello.nonce = fresh_nonce();
   hello.book = place.book;
+  transport_->hand_over_by(work_.make_handover());
   transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
                     place.admission, codec != nullptr ? codec->most_bytes() : 0);
   PeerResult result = train(*writer, run, version, outside);
@@ -308,6 +309,7 @@ PeerResult LivePeer::result_of(const LiveOutcome& outcome) const {
   result.wire_bytes = meter.wire_bytes_sent;
   if (work_.example_bytes() > 0) result.example_bytes = meter.example_bytes_sent;
   result.io_cpu_s = meter.io_cpu_s;
+  if (meter.frames_handed_over > 0) result.frames_handed_over = meter.frames_handed_over;
   result.wall_s = outcome.wall_s;
   result.train_s = outcome.train_s;
   earlier_.add_to(result);

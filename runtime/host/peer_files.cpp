@@ -67,6 +67,7 @@ void for_each_field(Result& r, Visit&& visit) {
   visit("cpu_s", r.cpu_s);
   visit("io_cpu_s", r.io_cpu_s);
   visit("peak_rss_bytes", r.peak_rss_bytes);
+  visit("frames_handed_over", r.frames_handed_over);
 }
 
 Json json_of(const Evaluation& e) {

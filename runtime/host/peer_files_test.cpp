@@ -101,6 +101,7 @@ TEST_CASE("what was measured, and a loss that is no number, come back too", "[ho
   in.train_s = 1.25;
   in.cpu_s = 1.0;
   in.io_cpu_s = 0.0;
+  in.frames_handed_over = 12;
   in.peak_rss_bytes = 40'000'000;
   write_peer_result(run, in);
   const auto out = read_peer_result(run, "p03");
@@ -112,6 +113,7 @@ TEST_CASE("what was measured, and a loss that is no number, come back too", "[ho
   CHECK(out->train_s == in.train_s);
   CHECK(out->cpu_s == in.cpu_s);
   CHECK(out->io_cpu_s == in.io_cpu_s);
+  CHECK(out->frames_handed_over == 12u);
   CHECK(out->peak_rss_bytes == in.peak_rss_bytes);
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/ops/gemm.hpp"
 #include "runtime/data/describe.hpp"
+#include "runtime/device/device_handover.hpp"
 #include "runtime/device/device_model.hpp"
 #include "runtime/host/build_codec.hpp"
 #include "runtime/host/host_model.hpp"
@@ -107,6 +108,14 @@ ExampleTally PeerWork::tally() const {
   const ExampleKeeper* keeper = trainer_->examples_kept();
   if (keeper == nullptr) return {};
   return tally_of(*keeper, trainer_->shard().ids, wrong_labels_);
+}
+
+// Messages of a codec are made in host memory.
+std::shared_ptr<Handover> PeerWork::make_handover() {
+  if (!gpu_ || codec_) return nullptr;
+  std::shared_ptr<Handover> made = DeviceHandover::make(gpu_->group_of(0).snapshots());
+  if (made) dynamic_cast<DeviceModel&>(*model_).keep_on_device();
+  return made;
 }
 
 Evaluation PeerWork::evaluate(std::span<const float> weights, std::size_t limit) {

@@ -17,6 +17,7 @@
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/own_model.hpp"
 #include "runtime/host/peer_place.hpp"
+#include "runtime/net/handover.hpp"
 #include "runtime/train/evaluate.hpp"
 #include "runtime/train/shard_trainer.hpp"
 
@@ -47,6 +48,9 @@ class PeerWork {
   std::uint32_t sketch_values() const { return sketch_values_; }   // 0: it shares none
   std::size_t example_bytes() const { return example_bytes_; }     // of one passed on; 0: none is
   ExampleTally tally() const;
+  // How its weights go to other processes of the host without a socket; null: they do not. It
+  // borrows from this.
+  std::shared_ptr<Handover> make_handover();
   // The first `limit` test examples (0 = all), labels rotated as the own ones.
   Evaluation evaluate(std::span<const float> weights, std::size_t limit);
 

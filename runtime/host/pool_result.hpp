@@ -44,6 +44,8 @@ struct PeerResult {
   std::optional<std::uint64_t> peak_rss_bytes;
   std::optional<double> wall_s, cpu_s, io_cpu_s;  // from its first mini-batch to its end
   std::optional<double> train_s;                  // of wall_s, inside mini-batches
+  // Of its last start: frames whose weights went to a process of the same host without a socket.
+  std::optional<std::uint64_t> frames_handed_over;
 };
 
 struct PoolResult {

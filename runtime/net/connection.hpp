@@ -34,6 +34,7 @@ struct MeterCounters {
   Count payload_bytes_sent{0}, payload_bytes_received{0};
   Count example_bytes_sent{0};
   Count wire_bytes_sent{0}, wire_bytes_received{0};
+  Count frames_handed_over{0}, frames_taken{0};
   Count dials{0}, refused{0};
   Count io_cpu_ns{0};  // of the io lane, noted twice a second
 };

@@ -110,6 +110,7 @@ std::string encode_hello(const Hello& hello) {
   j["codec"] = hello.codec;
   if (hello.sketch_values > 0) j["sketch_values"] = hello.sketch_values;
   if (hello.example_bytes > 0) j["example_bytes"] = hello.example_bytes;
+  if (!hello.handover.empty()) j["handover"] = hello.handover;
   j["schema"] = hex(schema_hash(hello.layout));
   j["tensors"] = Json::array();
   for (const kernels::TensorSlot& slot : hello.layout.slots())
@@ -150,6 +151,10 @@ std::optional<Hello> decode_hello(std::string_view text) {
   const std::uint64_t example_bytes = count("example_bytes").value_or(0);
   if (example_bytes > ~std::uint32_t{0}) return std::nullopt;
   hello.example_bytes = static_cast<std::uint32_t>(example_bytes);
+  if (const auto at = j.find("handover"); at != j.end() && at->is_string()) {
+    if (at->get_ref<const std::string&>().size() <= kHandoverLetters)
+      hello.handover = at->get<std::string>();
+  }
   if (const auto at = j.find("address"); at != j.end()) {
     auto address = read_address(*at);
     if (!address) return std::nullopt;

@@ -27,8 +27,9 @@ struct BookEntry {
 inline constexpr std::string_view kEarlierStart = "an earlier start";
 inline constexpr std::string_view kPlaceTaken = "the place is taken";
 
-inline constexpr std::size_t kCodecLetters = 200;  // of a codec's name; longer ones are not read
-inline constexpr std::size_t kBookEntries = 4096;  // of one hello; what comes on top is not read
+inline constexpr std::size_t kCodecLetters = 200;     // of a codec's name; longer ones are not read
+inline constexpr std::size_t kHandoverLetters = 400;  // of an offer; longer ones are not read
+inline constexpr std::size_t kBookEntries = 4096;     // of one hello; what comes on top is not read
 
 struct Hello {
   std::string run;  // name of the run directory: peers of another run are strangers
@@ -39,6 +40,7 @@ struct Hello {
   std::string codec = "raw";        // in which it says its weights (gossip::CodecPlan::text())
   std::uint32_t sketch_values = 0;  // of the sketches that it shares; 0: none
   std::uint32_t example_bytes = 0;  // of an example that it passes on; 0: none is
+  std::string handover;             // how to take weights from it on its host; empty: not at all
   Endpoint address;                 // where others reach it; without a host, nowhere
   std::uint64_t nonce = 0;  // of the process, so that two with one name are told apart; 0 = unsaid
   std::vector<BookEntry> book;  // of others, no order

@@ -77,6 +77,7 @@ void Transport::Lane::start(Hello self, TransportEvents& events, bool greets, Ad
                             std::uint64_t most_packed_bytes) {
   HS_CHECK(!thread_.joinable() && self.peer.value < self.peers);
   self_ = std::move(self);
+  if (handover_) self_.handover = handover_->offer();
   admission_ = std::move(admission);
   most_packed_bytes_ = most_packed_bytes;
   events_ = &events;
@@ -238,6 +239,7 @@ std::optional<std::string> Transport::Lane::displaced() const {
 
 void Transport::Lane::opened(Link& link, const ConnectionRef& connection) {
   link.open.push_back(connection);
+  link.lending[connection];
   connection->note_progress_in(&link.moved_at);
   link.moved_at = std::chrono::nanoseconds(Connection::Clock::now().time_since_epoch()).count();
   link.redial_wait = limits::kRedialFirst;
@@ -259,6 +261,11 @@ void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const st
   connection->close(why);
   link.departed |= departed;
   std::erase(link.open, connection);
+  link.lending.erase(connection);  // nobody takes that any more
+  if (link.open.empty() && link.source) {  // lets go of memory of a process that may be dead
+    link.source = nullptr;
+    link.offer.clear();
+  }
   if (link.dialled_in == connection) link.dialled_in = nullptr;
   if (!link.open.empty()) {
     link.open.front()->wake().cancel();  // sends from now on
@@ -329,6 +336,8 @@ TransportMeter Transport::Lane::meter() const {
   m.example_bytes_sent = meter_.example_bytes_sent;
   m.wire_bytes_sent = meter_.wire_bytes_sent;
   m.wire_bytes_received = meter_.wire_bytes_received;
+  m.frames_handed_over = meter_.frames_handed_over;
+  m.frames_taken = meter_.frames_taken;
   m.dials = meter_.dials;
   m.refused = meter_.refused;
   m.io_cpu_s = 1e-9 * static_cast<double>(meter_.io_cpu_ns);
@@ -348,6 +357,9 @@ Endpoint Transport::announced() const { return lane_->announced(); }
 void Transport::start(Hello self, TransportEvents& events, bool greets, Admission admission,
                       std::uint64_t most_packed_bytes) {
   lane_->start(std::move(self), events, greets, std::move(admission), most_packed_bytes);
+}
+void Transport::hand_over_by(std::shared_ptr<Handover> handover) {
+  lane_->hand_over_by(std::move(handover));
 }
 std::optional<std::string> Transport::displaced() const { return lane_->displaced(); }
 void Transport::send(gossip::Frame frame, Delivery delivery) {

@@ -34,6 +34,7 @@ class Transport::Lane {
   Endpoint announced() const { return announced_; }
   void start(Hello self, TransportEvents& events, bool greets, Admission admission,
              std::uint64_t most_packed_bytes);
+  void hand_over_by(std::shared_ptr<Handover> handover) { handover_ = std::move(handover); }
   void post(gossip::Frame frame, Delivery delivery);
   bool drain(std::chrono::nanoseconds at_most);
   TransportMeter meter() const;
@@ -51,6 +52,13 @@ class Transport::Lane {
     Delivery delivery;
   };
 
+  // What is handed over on one connection.
+  struct Lending {
+    bool other_can_take = false;
+    std::deque<merge::SnapshotRef> lent;  // until the other side has taken them, oldest first
+    std::size_t owes = 0;                 // it has taken that many and has not yet said so
+  };
+
   struct Link {
     kernels::PeerId peer;
     Endpoint address;                       // without a host: nobody has said it yet
@@ -59,6 +67,9 @@ class Transport::Lane {
     std::size_t weights_waiting = 0;
     std::vector<ConnectionRef> open;  // the first one sends
     ConnectionRef dialled_in;         // of those, the one that the peer has made
+    std::map<ConnectionRef, Lending> lending;
+    std::string offer;                       // of its last hello
+    std::unique_ptr<HandoverSource> source;  // null: its weights come as bytes
     bool dialling = false, dropping = false;
     bool departed = false;                  // has said goodbye and has not started again since
     std::uint64_t incarnation = 0;          // of the newest process that has shaken hands
@@ -91,9 +102,23 @@ class Transport::Lane {
   JoinAnswer answer_with(Link* link, const JoinRequest& request, const Connection& connection);
 
   boost::asio::awaitable<Connection::Status> shake_hands(Link& link, Connection& connection);
-  boost::asio::awaitable<Connection::Status> read_frame(Link& link, Connection& connection,
+  boost::asio::awaitable<Connection::Status> read_frame(Link& link, const ConnectionRef& connection,
                                                         const wire::Header& header,
                                                         gossip::Frame& out);
+  // lane_handover.cpp
+  void note_offer(Link& link, const Hello& hello);
+  static bool is_of_handover(const wire::Header& header);
+  std::string note_handover(Link& link, const ConnectionRef& connection,
+                            const wire::Header& header);
+  boost::asio::awaitable<Connection::Status> take_over(Link& link, const ConnectionRef& connection,
+                                                       const wire::Header& header,
+                                                       wire::Crc32c& sum, gossip::Frame& out);
+  std::optional<HandoverTicket> lend(Link& link, const ConnectionRef& connection,
+                                     const gossip::Frame& frame);
+  boost::asio::awaitable<Connection::Status> write_frame(Link& link,
+                                                         const ConnectionRef& connection,
+                                                         const Outgoing& out);
+
   void spawn(Task task);
   void enqueue(Outgoing out);
   std::string note_start(Link& link, const Hello& hello);
@@ -123,6 +148,7 @@ class Transport::Lane {
   Hello self_;  // its book is made anew for every handshake
   Admission admission_;
   std::uint64_t most_packed_bytes_ = 0;
+  std::shared_ptr<Handover> handover_;  // null: nothing is handed over
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay
   std::map<ConnectionRef, Time> handshaking_;  // since when

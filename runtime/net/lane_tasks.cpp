@@ -31,16 +31,10 @@ std::string ended_text(const Status& status) {
   return status.ended ? "connection closed" : status.why;
 }
 
-// Weights on a device that fails are lost: the compute lane finds out too, and says why.
-Status find_payload(const gossip::Frame& frame, std::span<const std::byte>& payload) {
-  Status status;
-  if (frame.packed) payload = std::as_bytes(std::span(frame.packed->bytes));
-  try {
-    if (frame.values) payload = std::as_bytes(frame.values->span());
-  } catch (const kernels::Fault& fault) {
-    status.why = std::string("weights cannot be read: ") + fault.what();
-  }
-  return status;
+std::span<const std::byte> payload_of(const gossip::Frame& frame) {
+  if (frame.packed) return std::as_bytes(std::span(frame.packed->bytes));
+  if (frame.values) return std::as_bytes(frame.values->span());
+  return {};
 }
 
 }  // namespace
@@ -108,6 +102,7 @@ Transport::Lane::Task Transport::Lane::welcome(ConnectionRef connection) {
     co_return;
   }
   Link& link = links_[hello->peer.value];
+  note_offer(link, *hello);
   // A peer dials only when it has nothing open: of two that it made, the first is lost.
   if (const ConnectionRef earlier = std::exchange(link.dialled_in, connection))
     earlier->close("dialled again");
@@ -142,6 +137,7 @@ asio::awaitable<Status> Transport::Lane::shake_hands(Link& link, Connection& con
   std::string fault = find_fault(self_, *hello);
   if (fault.empty()) fault = note_start(link, *hello);
   if (fault.empty()) learn_addresses(link, *hello, connection);
+  if (fault.empty()) note_offer(link, *hello);
   co_return Status(fault);
 }
 
@@ -170,34 +166,38 @@ Transport::Lane::Task Transport::Lane::dial(Link& link) {
   if (link.open.empty()) unreachable(link, why);
 }
 
-asio::awaitable<Status> Transport::Lane::read_frame(Link& link, Connection& connection,
+asio::awaitable<Status> Transport::Lane::read_frame(Link& link, const ConnectionRef& connection,
                                                     const wire::Header& header,
                                                     gossip::Frame& out) {
-  const std::string fault =
-      wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size(),
-                                most_packed_bytes_, self_.sketch_values, self_.example_bytes});
+  const std::string fault = wire::find_fault(
+      header, {self_.peer, link.peer, self_.peers, self_.layout.size(), most_packed_bytes_,
+               self_.sketch_values, self_.example_bytes, link.source != nullptr});
   if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;
   Status status;
   if (header.prefix_bytes() > 0) {
     std::vector<std::byte> prefix(header.prefix_bytes());
-    status = co_await connection.read_body(prefix, sum);
+    status = co_await connection->read_body(prefix, sum);
     if (status.ok() && !wire::decode_prefix(header, prefix, self_.peers, out))
       status.why =
           "a vote, pulse or sketch of a peer that does not exist, or a sketch that is none";
   }
+  if (status.ok() && header.handed_over) {
+    status = co_await take_over(link, connection, header, sum, out);
+    co_return status;
+  }
   if (status.ok() && header.packed) {
     const auto message = std::make_shared<merge::Packed>();
     message->bytes.resize(header.payload_bytes);
-    status = co_await connection.read_body(std::as_writable_bytes(std::span(message->bytes)), sum);
+    status = co_await connection->read_body(std::as_writable_bytes(std::span(message->bytes)), sum);
     out.packed = message;
   } else if (status.ok() && header.payload_bytes > 0) {
     const auto values = options_.blank(header.payload_bytes / sizeof(float));
-    status = co_await connection.read_body(std::as_writable_bytes(values->values.span()), sum);
+    status = co_await connection->read_body(std::as_writable_bytes(values->values.span()), sum);
     out.values = values;
   }
-  if (status.ok()) status = co_await connection.read_trailer(sum);
+  if (status.ok()) status = co_await connection->read_trailer(sum);
   co_return status;
 }
 
@@ -214,8 +214,14 @@ Transport::Lane::Task Transport::Lane::read_frames(Link& link, ConnectionRef con
       status = co_await connection->read_trailer({});
       break;
     }
+    if (is_of_handover(header)) {
+      status = co_await connection->read_trailer({});
+      if (status.ok()) status.why = note_handover(link, connection, header);
+      if (!status.ok()) break;
+      continue;
+    }
     gossip::Frame frame;
-    status = co_await read_frame(link, *connection, header, frame);
+    status = co_await read_frame(link, connection, header, frame);
     if (!status.ok()) break;
     ++meter_.frames_received;
     meter_.payload_bytes_received += header.payload_bytes;
@@ -235,8 +241,46 @@ Transport::Lane::Task Transport::Lane::read_frames(Link& link, ConnectionRef con
   lost(link, connection, why, departed);
 }
 
+asio::awaitable<Status> Transport::Lane::write_frame(Link& link, const ConnectionRef& connection,
+                                                     const Outgoing& out) {
+  const gossip::Frame& frame = out.frame;
+  wire::Header header = wire::header_of(frame);
+  const std::vector<std::byte> prefix = wire::encode_prefix(frame);
+  std::span<const std::byte> payload;
+  std::optional<HandoverTicket> ticket;
+  Status status;
+  // Weights on a device that fails are lost: the compute lane finds out too, and says why.
+  try {
+    ticket = lend(link, connection, frame);
+    payload = ticket ? std::span<const std::byte>(*ticket) : payload_of(frame);
+  } catch (const kernels::Fault& fault) {
+    status.why = std::string("weights cannot be read: ") + fault.what();
+  }
+  if (!status.ok()) co_return status;
+  header.handed_over = ticket.has_value();
+  const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
+  status = co_await connection->write(header, prefix, payload, damage);
+  if (!status.ok() || !ticket) co_return status;
+  ++meter_.frames_handed_over;
+  meter_.wire_bytes_sent += header.payload_bytes - ticket->size();
+  co_return status;
+}
+
 Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef connection) {
+  if (link.source) {
+    const Status said =
+        co_await connection->write_text(wire::Kind::can_take, self_.peer, std::string());
+    if (!said.ok()) connection->close(said.why);
+  }
   while (connection->is_open()) {
+    Lending& lending = link.lending[connection];  // there until it is closed
+    if (lending.owes > 0) {
+      --lending.owes;
+      const Status said =
+          co_await connection->write_text(wire::Kind::taken, self_.peer, std::string());
+      if (!said.ok()) connection->close(said.why);
+      continue;
+    }
     const bool sends = !link.open.empty() && link.open.front() == connection;
     if (!sends || link.queue.empty()) {
       if (draining_ && (link.queue.empty() || link.open.size() > 1)) break;
@@ -249,13 +293,7 @@ Transport::Lane::Task Transport::Lane::write_frames(Link& link, ConnectionRef co
     link.queue.pop_front();
     if (frame.carries_weights() && frame.kind != gossip::FrameKind::chunk) --link.weights_waiting;
     if (link.weights_waiting < limits::kSendFrames / 2) link.dropping = false;
-    const std::vector<std::byte> prefix = wire::encode_prefix(frame);
-    std::span<const std::byte> payload;
-    Status status = find_payload(frame, payload);
-    const auto damage = static_cast<std::byte>(out.delivery == Delivery::corrupted ? 0xff : 0);
-    if (status.ok()) {
-      status = co_await connection->write(wire::header_of(frame), prefix, payload, damage);
-    }
+    const Status status = co_await write_frame(link, connection, out);
     if (!status.ok()) {
       ++meter_.frames_dropped;
       left_unsent_ |= draining_;

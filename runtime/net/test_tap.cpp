@@ -80,7 +80,7 @@ std::vector<Bytes> split_messages(const Bytes& stream) {
     const auto* header = std::get_if<wire::Header>(&decoded);
     if (header == nullptr) break;
     const std::size_t size =
-        wire::kHeaderBytes + header->prefix_bytes() + header->payload_bytes + wire::kTrailerBytes;
+        wire::kHeaderBytes + header->prefix_bytes() + header->body_bytes() + wire::kTrailerBytes;
     if (rest.size() < size) break;
     messages.emplace_back(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size));
     rest = rest.subspan(size);

@@ -19,6 +19,7 @@
 #include "gossip/frame.hpp"
 #include "merge/snapshot.hpp"
 #include "runtime/net/endpoint.hpp"
+#include "runtime/net/handover.hpp"
 #include "runtime/net/hello.hpp"
 #include "runtime/net/join.hpp"
 #include "runtime/net/security.hpp"
@@ -51,8 +52,10 @@ struct TransportOptions {
 struct TransportMeter {
   std::uint64_t frames_sent = 0, frames_received = 0, frames_dropped = 0;
   std::uint64_t payload_bytes_sent = 0, payload_bytes_received = 0;
-  std::uint64_t example_bytes_sent = 0;                        // of the payload
-  std::uint64_t wire_bytes_sent = 0, wire_bytes_received = 0;  // handshakes included
+  std::uint64_t example_bytes_sent = 0;  // of the payload
+  // Handshakes included; what was handed over counts as what it would have been as bytes.
+  std::uint64_t wire_bytes_sent = 0, wire_bytes_received = 0;
+  std::uint64_t frames_handed_over = 0, frames_taken = 0;  // of those sent and received
   std::uint64_t dials = 0, refused = 0;
   double io_cpu_s = 0.0;  // of the io lane's thread, at most half a second old while it runs
 };
@@ -69,6 +72,8 @@ class Transport {
   Endpoint announced() const;  // what others are told to dial; see own_address.hpp
   // By hand: lets other peers in, before start(), on the caller's thread. False when it gave up.
   bool gather(const Gathering& plan);
+  // Before start(): weights are handed over to processes that can take them, and taken from them.
+  void hand_over_by(std::shared_ptr<Handover> handover);
   // Starts the io lane. The book of `self` names those whose addresses are known so far; others
   // become known when they say hello, or by the book of somebody who does. Its own address is added
   // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is

@@ -107,6 +107,14 @@ class GpuTest(harness.CliTest):
             samples = row["samples_per_s"] * row["p50_us"] / 1e6
             self.assertAlmostEqual(samples, row["batch"] * row["peers"], delta=1e-6 * samples)
 
+    def test_live_peers_on_a_gpu_outlive_one_that_is_killed(self):
+        out = self.hearsay("launch", "-n", "4", "--preset", "digits", "--epochs", "30", "--device", "cuda",
+                           "--chaos", "kill=p02@30%", "--run", "killed", timeout=120)
+        alive = [peer["alive"] for peer in self.result_of("killed")["per_peer"]]
+        self.assertEqual(alive, [True, True, False, True], out.stderr)
+        out = self.hearsay("replay", "killed", "--json", timeout=120)
+        self.assertEqual(out.returncode, 0, out.stderr)
+
     def test_auto_trains_on_the_cpu_where_the_gpu_is_full(self):
         with full_gpu() as fits:
             if not fits:
@@ -127,6 +135,8 @@ class GpuTest(harness.CliTest):
         first = json.loads((self.folder / "live/peers/p00/events.jsonl").read_text().split("\n", 1)[0])
         self.assertTrue(first["device"].startswith("cuda:"), first)
         self.assertIn(first["device"].encode(), (self.folder / "live/peers/p00/inputs.0.bin").read_bytes())
+        peers = json.loads((self.folder / "live/result.json").read_text())["per_peer"]
+        self.assertGreater(sum(peer.get("frames_handed_over", 0) for peer in peers), 0, peers)
         out = self.hearsay("replay", "live", "--json", timeout=120)
         found = json.loads(out.stdout)
         self.assertEqual(out.returncode, 0, found["differences"])

@@ -42,8 +42,10 @@ TABLES = {
     "noise": {
         "clean labels": "--split iid",
         "believed": "--split iid+noise:10%",
-        "quarantine": "--split iid+noise:10% --quarantine hard:every=1,confidence=0.2,spread=0.2",
-        "quarantine, clean": "--split iid --quarantine hard:every=1,confidence=0.2,spread=0.2",
+        "quarantine": "--split iid+noise:10% --quarantine hard:every=1",
+        "quarantine, wide": "--split iid+noise:10% --quarantine hard:every=1,confidence=0.2,spread=0.2",
+        "four models": "--split iid+noise:10% --quarantine hard:every=1,models=4",
+        "quarantine, clean": "--split iid --quarantine hard:every=1",
     },
     "retire": {
         "all": "--split iid",

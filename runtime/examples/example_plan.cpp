@@ -9,6 +9,7 @@
 
 #include "gossip/examples/transfers.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -151,24 +152,24 @@ PassingPlan read_hard(const RunConfig& config, const Spec& spec) {
                      "--cluster agglo");
   }
   const std::string& protocol = config.protocol.name;
-  if (protocol == "local" || protocol == "ddp")
+  if (is_baseline(protocol) || protocol == "choco")
     throw UsageError(kShare + " hard: has no effect on --protocol " + protocol + "; leave it out");
   return plan;
 }
 
 void refuse_without_models(const RunConfig& config) {
   const std::string& protocol = config.protocol.name;
-  if (protocol == "ddp") {
+  if (is_synchronous(protocol)) {
     for (const auto& [option, spec] :
          {std::pair{kSampling, &config.sampling}, std::pair{kRetire, &config.retire},
           std::pair{kQuarantine, &config.quarantine}}) {
       if (spec->name != "off" && spec->name != "uniform") {
-        throw UsageError(option + " " + spec->text +
-                         ": --protocol ddp adds up gradients of equal batches; leave it out");
+        throw UsageError(option + " " + spec->text + ": the peers of --protocol " + protocol +
+                         " train on equal batches in step; leave it out");
       }
     }
   }
-  if (protocol != "local") return;
+  if (protocol != "local" && protocol != "choco") return;
   const bool rho = config.sampling.name == "rho";
   const bool needs_others = rho || config.retire.name != "off" || config.quarantine.name != "off";
   if (needs_others) {
@@ -178,8 +179,8 @@ void refuse_without_models(const RunConfig& config) {
     throw UsageError((rho                       ? kSampling
                       : &spec == &config.retire ? kRetire
                                                 : kQuarantine) +
-                     " " + spec.text +
-                     ": asks other peers' models, and --protocol local meets none");
+                     " " + spec.text + ": asks other peers' models, and --protocol " + protocol +
+                     " meets none");
   }
 }
 

@@ -248,6 +248,10 @@ std::optional<gossip::TradePlan> build_trade(const RunConfig& config, const merg
   if (config.protocol.name != "pairwise")
     throw UsageError("--trade " + spec.text +
                      ": of --protocol pairwise alone, where both sides move");
+  if (config.outer.name != "none") {
+    throw UsageError("--trade " + spec.text + ": does not go with --outer " + config.outer.text +
+                     ", whose slow weights would stay behind");
+  }
   if (!policy.symmetric()) {
     throw UsageError("--trade " + spec.text + ": with --merge " + config.merge.text +
                      " each side decides for itself, and a model could get lost; take ema");

@@ -117,6 +117,31 @@ TEST_CASE("a journal reads back as it was written") {
   CHECK(count(reader) == kEntries);
 }
 
+TEST_CASE("frames of every kind read back") {
+  const TempDir folder;
+  const auto last = static_cast<int>(gossip::FrameKind::offered);
+  {
+    InputJournal journal(folder.file("inputs.0.bin"), {{"peer", "p01"}});
+    for (int kind = 0; kind <= last; ++kind) {
+      gossip::Frame frame;
+      frame.kind = static_cast<gossip::FrameKind>(kind);
+      frame.to = PeerId(1);
+      if (frame.kind == gossip::FrameKind::examples)
+        frame.packed = std::make_shared<const hearsay::merge::Packed>();
+      journal.turn(input::FrameIn{frame}, std::chrono::nanoseconds(kind));
+    }
+  }
+  JournalReader reader(folder.file("inputs.0.bin"));
+  for (int kind = 0; kind <= last; ++kind) {
+    CAPTURE(kind);
+    const auto entry = reader.next();
+    REQUIRE(entry);
+    const auto& turn = std::get<journal::Turn>(*entry);
+    CHECK(static_cast<int>(std::get<input::FrameIn>(turn.input).frame.kind) == kind);
+    CHECK(turn.has_values == (kind == static_cast<int>(gossip::FrameKind::examples)));
+  }
+}
+
 TEST_CASE("a journal that is cut anywhere keeps its whole chunks and says where it ends") {
   const TempDir folder;
   write_all_kinds(folder.file("inputs.0.bin"), true);

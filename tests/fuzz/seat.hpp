@@ -19,7 +19,7 @@ namespace hearsay::fuzz {
 
 inline constexpr std::uint32_t kPeers = 4;
 inline constexpr std::size_t kValues = 6;
-// Of all seats but `late`, which pass examples on.
+// Of the seats `rendezvous` and `push_sum`, which pass examples on; the latter copies.
 inline constexpr gossip::ExampleShape kExamples{
     .values = 8, .classes = 10, .examples = 32, .peers = kPeers};
 inline constexpr std::uint32_t kSketchValues = 1024;  // of the seats that find communities
@@ -64,7 +64,7 @@ inline std::unique_ptr<gossip::Protocol> protocol_of(SeatKind kind) {
     communities->every = 1;
     s.communities = std::move(communities);
   }
-  if (kind != SeatKind::late)
+  if (kind == SeatKind::rendezvous || kind == SeatKind::push_sum)
     s.transfers = std::make_shared<const gossip::TransferPlan>(
         gossip::TransferPlan{4, kind == SeatKind::push_sum, "fuzz"});
   return std::make_unique<gossip::GossipPeer>(s);

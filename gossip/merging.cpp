@@ -253,7 +253,10 @@ merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn)
   if (std::string after = turn.model.digest(); !after.empty()) applied.add("after", after);
   turn.record(std::move(applied));
   observe_convergence(evidence, peer, turn);
-  if (peer.transfers && peer.progress() < 1.0) peer.transfers->offer(frame.from, peer, turn);
+  // To whoever has finished an example would be lost for training.
+  if (peer.transfers && peer.progress() < 1.0 &&
+      peer.table.state(frame.from) == PeerTable::State::training)
+    peer.transfers->offer(frame.from, peer, turn);
   return decision;
 }
 

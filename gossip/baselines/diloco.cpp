@@ -65,7 +65,8 @@ void Diloco::step_done(const StepReport& report, Time now, LocalModel& model, Ac
   if (counters_.steps % settings_.steps_per_epoch == 0)
     out.push_back(action::Record{log_.take(counters_.samples, now)});
   const bool is_due = steps_in_round_ >= settings_.steps_a_round || counters_.steps >= budget();
-  if (!is_due && is_finite_ && !stop_reason_ && !ring_.is_asked_to_stop()) {
+  // A stop waits for the end of the round, so that all peers stand at the same mini-batch.
+  if (!is_due && is_finite_) {
     out.push_back(action::Train{});
     return;
   }

@@ -16,6 +16,8 @@ void Fit::said(std::size_t rung, double mean_square_error) {
 
 bool Fit::heard(double mean_square_distance) {
   if (!is_usable(mean_square_distance)) return false;
+  // No pool moves apart that fast: such weights are refused, and are no reason for fewer bits.
+  if (distance_ > 0.0 && mean_square_distance > kMostGrowth * distance_) return false;
   distance_ = distance_ == 0.0 ? mean_square_distance : 0.5 * (distance_ + mean_square_distance);
   const std::size_t before = rung_;
   while (rung_ + 1 < kRungs && noise_ * kNoise[rung_] > most_ * distance_) ++rung_;

@@ -68,10 +68,12 @@ TEST_CASE("More bits come at once, fewer after three messages; what is no number
   CHECK(fit.rung() == 2);
   unsigned messages = 0;
   while (fit.rung() == 2 && messages < 50) {
-    fit.heard(1e9);
+    fit.heard(1e3);
     ++messages;
   }
   CHECK(messages >= Fit::kCalm);
+  CHECK(fit.rung() == 1);
+  CHECK(!fit.heard(1e30));  // nobody is that far away who was here a message ago
   CHECK(fit.rung() == 1);
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/half.hpp"
@@ -25,7 +26,7 @@ struct Levels {
   float above[3];
 };
 
-constexpr float kFar = 3e38f;
+constexpr float kFar = std::numeric_limits<float>::infinity();  // nothing is above it
 constexpr std::array<Levels, 3> kLevels{
     Levels{{0.79788456f, 0.79788456f, 0.79788456f, 0.79788456f}, {kFar, kFar, kFar}},
     Levels{{0.45278003f, 1.51041761f, 1.51041761f, 1.51041761f}, {0.98159882f, kFar, kFar}},

@@ -125,6 +125,11 @@ TEST_CASE("Few bits of zeros, of no numbers and of the largest ones are finite")
   x[3] = std::nanf("");
   x[40] = -std::numeric_limits<float>::infinity();
   for (const float each : read(code, written(code, x))) CHECK(std::isfinite(each));
+  for (const unsigned bits : {1u, 2u, 3u}) {  // too small for the inverse of a scale
+    const std::vector<float> tiny = normals(64, 1e-39, 2);
+    const std::vector<float> y = read({bits, 32}, written({bits, 32}, tiny));
+    for (std::size_t i = 0; i < tiny.size(); ++i) CHECK(std::fabs(y[i]) <= 1e-38f);
+  }
   const std::vector<float> most(64, std::numeric_limits<float>::max());
   for (const float each : read(code, written(code, most))) CHECK(std::isfinite(each));
 }

@@ -78,6 +78,7 @@ void Transfers::receive(const Frame& frame, PeerState& peer, Turn& turn) {
 void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
   ExampleStore& store = *turn.model.examples();
   const bool counts = offer.wants_ack;
+  if (counts == plan_->copies) return;  // not how this pool does it
   if (counts && !is_new(offer, taken_)) {
     if (offer.seq == taken_[offer.from].seq) send_receipt(offer.from, peer, turn);
     return;

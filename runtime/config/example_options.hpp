@@ -58,18 +58,17 @@ inline constexpr std::array kExampleOptions{
                "every=5: epochs between looks at all examples. On the CPU.",
            .group = "training",
            .in_short_help = false},
-    Option{
-        .name = "retire",
-        .default_text = "off",
-        .kind = ValueKind::spec,
-        .placeholder = "SPEC",
-        .help = "agreed: train less on what models know",
-        .detail =
-            "agreed:reserve=3,retire=50%,confident=0.95,forgotten=0.7,alike=0.9,most=70%: known "
-            "to 3 unlike models (a quarter of the pool, if that is less), a fifth as often; to "
-            "half the pool, a hundredth; back at once when forgotten. most: of a class. every=5.",
-        .group = "training",
-        .in_short_help = false},
+    Option{.name = "retire",
+           .default_text = "off",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "agreed: train less on what models know",
+           .detail = "agreed:reserve=3,retire=50%,most=70%,every=5 (and confident=0.95, "
+                     "forgotten=0.7, alike=0.9): known to 3 unlike models (a quarter of the pool, "
+                     "if that is less), a fifth as often; to "
+                     "half the pool, a hundredth; back at once when forgotten. most: of a class.",
+           .group = "training",
+           .in_short_help = false},
     Option{.name = "quarantine",
            .default_text = "off",
            .kind = ValueKind::spec,

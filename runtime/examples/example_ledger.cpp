@@ -60,6 +60,7 @@ void ExampleLedger::forget_row(std::size_t row) {
 
 void ExampleLedger::validated(std::size_t row, kernels::PeerId model, const Look& look, bool counts,
                               const Bounds& bounds) {
+  if (!std::isfinite(look.confidence) || !std::isfinite(look.loss)) return;  // of broken weights
   const bool first = evals[row] == 0;
   const float share = first ? 1.0f : kNewest;
   confidence[row] += share * (look.confidence - confidence[row]);
@@ -91,6 +92,7 @@ void ExampleLedger::validated(std::size_t row, kernels::PeerId model, const Look
 }
 
 void ExampleLedger::trained(std::size_t row, const Look& look, std::uint64_t samples) {
+  if (!std::isfinite(look.confidence) || !std::isfinite(look.loss)) return;
   train_confidence[row] =
       train_confidence[row] < 0.0f
           ? look.confidence

@@ -99,6 +99,14 @@ void refuse_codec_where_it_does_not_fit(const RunConfig& config) {
     throw UsageError(given + ": --protocol " + name +
                      " needs whole models; take --codec raw, or --protocol pairwise or push");
   }
+  const auto& said = config.codec.modifiers;
+  const bool measures = config.codec.name == "auto" ||
+                        std::any_of(said.begin(), said.end(),
+                                    [](const auto& modifier) { return modifier.name == "auto"; });
+  if (measures && name != "pairwise") {
+    throw UsageError(given + ": 'auto' goes by what partners answer, and --protocol " + name +
+                     " has no answers; take --protocol pairwise, or a codec without 'auto'");
+  }
   for (const std::string& fault : config.chaos) {
     if (!find_attack(parse_spec("--chaos", fault).name)) continue;
     throw UsageError(given + ": --chaos " + fault +

@@ -90,7 +90,7 @@ TEST_CASE("a frame that breaks a rule ends its connection, is named, and nothing
       {flipped(message_of(request()), 57), "header checksum is wrong"},
       {flipped(message_of(request()), 500), "body checksum is wrong"},
       {flipped(message_of(request()), whole - 1), "body checksum is wrong"},
-      {with_header([](auto& h) { h.version = 1; }), "wire version 1, this program speaks 4"},
+      {with_header([](auto& h) { h.version = 1; }), "wire version 1, this program speaks 5"},
       {flipped(message_of(request()), 0), "not a hearsay message"},
       {with_header([](auto& h) { h.from = kernels::PeerId(2); }), "in the name of p02 from p01"},
       {with_header([](auto& h) { h.to = kernels::PeerId(2); }), "a frame for p02"},

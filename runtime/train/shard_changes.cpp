@@ -2,8 +2,10 @@
 // A shard whose examples come and go: rows are filled, emptied, grown; and kept in checkpoints.
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "kernels/core/check.hpp"
+#include "kernels/core/errc.hpp"
 #include "runtime/examples/columns.hpp"
 #include "runtime/train/shard_store.hpp"
 #include "runtime/train/shard_trainer.hpp"
@@ -42,6 +44,12 @@ void ShardTrainer::recollect(const gossip::Holdings& held, const ImageSet& train
       drop(row);
   }
   for (const auto& [id, label] : held.labels()) {
+    if (id >= train.count() || label >= train.classes) {
+      throw kernels::UsageError("examples.log: example " + std::to_string(id) + " of class " +
+                                std::to_string(label) + " is not in these data of " +
+                                std::to_string(train.count()) +
+                                " examples; start with the --data of before");
+    }
     if (here.contains(id)) continue;
     gossip::Example example;
     example.id = id;

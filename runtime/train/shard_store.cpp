@@ -95,6 +95,7 @@ std::uint64_t ShardStore::take(PeerId, const std::vector<Example>& examples, boo
   std::vector<std::uint32_t> rows;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     if (row_of(examples[i].id)) continue;
+    if (copies && rows.size() >= most_guests_) break;  // they would push each other out
     if (copies) {
       if (const auto leaves = keeper.guest_to_leave(most_guests_))
         trainer_.drop(static_cast<std::uint32_t>(*leaves));

@@ -141,7 +141,9 @@ double ShardTrainer::doubt(std::span<const float> weights, std::size_t worker) {
   const std::size_t stride = (shard_.count() + kMost - 1) / kMost;
   std::vector<std::uint32_t> rows;
   for (std::size_t row = 0; row < shard_.count(); row += stride)
-    rows.push_back(static_cast<std::uint32_t>(row));
+    if (has_example(static_cast<std::uint32_t>(row)))
+      rows.push_back(static_cast<std::uint32_t>(row));
+  if (rows.empty()) return 1.0;
   double sum = 0.0;
   for (const Look& look : looks_at(rows, weights, 1.0, worker)) sum += 1.0 - look.confidence;
   return sum / static_cast<double>(rows.size());

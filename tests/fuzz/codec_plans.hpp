@@ -19,7 +19,7 @@ struct CodecUnderTest {
 
 inline CodecUnderTest codec_under_test(const gossip::CodecSettings& settings, std::size_t weights) {
   kernels::Layout layout;
-  layout.add("0.weight", {weights});
+  layout.add("0.weight", {weights / 10, 10});
   layout.add("0.bias", {5});
   CodecUnderTest codec;
   for (std::size_t i = 0; i < layout.size(); ++i) {
@@ -61,6 +61,10 @@ inline std::vector<CodecUnderTest> codecs_under_test() {
   few.share = 0.02;
   few.is_mirrored = true;
   all.push_back(codec_under_test(few, 3000));
+  few = {};
+  few.kind = Kind::low_rank;
+  few.rank = 2;
+  all.push_back(codec_under_test(few, 1500));
   few = {};
   few.kind = Kind::ladder;
   all.push_back(codec_under_test(few, 1500));

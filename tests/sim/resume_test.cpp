@@ -185,6 +185,15 @@ const std::vector<Case>& cases() {
        .merge_every = "0.25",
        .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
        .codec = "lowrank:2"},
+      {.name = "as many bits as needed",
+       .merge_every = "0.1",
+       .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
+       .codec = "blocks:0.25+auto+mirror"},
+      {.name = "a codec that goes by the link",
+       .merge_every = "0.1",
+       .net = "link:bandwidth=5Mb/s,latency=1ms",
+       .compute = "jitter:cv=0.3",
+       .codec = "auto"},
       {.name = "copies of neighbours",
        .protocol = "choco:gamma=0.3",
        .merge_every = "0.2",
@@ -295,8 +304,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{34}));
-  REQUIRE(cases().size() == 34);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{36}));
+  REQUIRE(cases().size() == 36);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -76,9 +76,7 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
 void adapt(Time took, PeerState& peer, Turn& turn) {
   const Time interval = peer.merge_interval();
   if (!peer.codec || interval <= Time{0}) return;
-  const Time on_the_way = std::max(Time{0}, took - 2 * peer.step_time);
-  const double busy =
-      static_cast<double>(on_the_way.count()) / static_cast<double>(interval.count());
+  const double busy = static_cast<double>(took.count()) / static_cast<double>(interval.count());
   const auto change = peer.codec->adapt(busy);
   if (change) record_change(*change, turn);
 }

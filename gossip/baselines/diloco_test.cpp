@@ -94,12 +94,14 @@ TEST_CASE("rounds of a pool are Nesterov's steps towards the mean, with the same
   CHECK(pool.ends == std::vector<std::string>(n, "finished"));
 }
 
-TEST_CASE("who wants to stop ends the round for all, within a mini-batch a peer on the ring") {
+TEST_CASE("who wants to stop ends the pool with the round, all at the same mini-batch") {
   Pool pool(3, 100, 10);
   pool.start();
   pool.step_all();
   pool.feed(1, input::Stop{"interrupted"});
-  for (int i = 0; i < 3; ++i) pool.step_all();  // 1 tells 2, and 2 tells 0
+  for (int i = 0; i < 8; ++i) pool.step_all();
+  CHECK(pool.ends == std::vector<std::string>(3));  // the round goes on
+  pool.step_all();
   CHECK(pool.ends == std::vector<std::string>{"stopped", "interrupted", "stopped"});
   for (const auto& model : pool.models) CHECK(model->w == pool.models[0]->w);
 }

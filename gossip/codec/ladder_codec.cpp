@@ -19,8 +19,7 @@ std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs) {
 
 }  // namespace
 
-Ladder::Ladder(std::vector<double> bytes)
-    : bytes_(std::move(bytes)), rung_(std::min(kFirst, bytes_.size() - 1)) {
+Ladder::Ladder(std::vector<double> bytes) : bytes_(std::move(bytes)), rung_(bytes_.size() - 1) {
   HS_CHECK(!bytes_.empty());
 }
 
@@ -30,24 +29,32 @@ void Ladder::move_to(std::size_t rung) {
   calm_ = 0;
 }
 
-bool Ladder::add(double busy) {
-  if (!std::isfinite(busy) || busy < 0.0) return false;
-  busy_ = is_known_ ? 0.5 * (busy_ + busy) : busy;
-  is_known_ = true;
+bool Ladder::add(double took) {
+  if (!std::isfinite(took) || took < 0.0) return false;
+  const bool is_last = rung_ + 1 == bytes_.size();  // elsewhere the link would be taken for waiting
+  shortest_ = shortest_ == 0.0 ? took : std::min(took, shortest_ * (is_last ? kForget : 1.0));
+  busy_ = 0.5 * (busy_ + (took - shortest_));
+  since_step_up_ = std::min(since_step_up_ + 1, kMostCalm);
   const std::size_t before = rung_;
   while (busy_ > kMost && rung_ + 1 < bytes_.size()) move_to(rung_ + 1);
-  if (rung_ != before) return true;
-  const bool could_step_back = rung_ > 0 && busy_ * bytes_[rung_ - 1] / bytes_[rung_] <= kLeast;
-  calm_ = could_step_back ? calm_ + 1 : 0;
-  if (calm_ < kCalm) return false;
+  if (rung_ != before) {
+    if (since_step_up_ <= kCalm) patience_ = std::min(2 * patience_, kMostCalm);
+    return true;
+  }
+  const bool could_step_up = rung_ > 0 && busy_ * bytes_[rung_ - 1] / bytes_[rung_] <= kLeast;
+  calm_ = could_step_up ? calm_ + 1 : 0;
+  if (calm_ < patience_) return false;
   move_to(rung_ - 1);
+  since_step_up_ = 0;
   return true;
 }
 
 void Ladder::state(Archive& archive) {
-  archive("rung", rung_)("busy", busy_)("is_known", is_known_)("calm", calm_);
+  archive("rung", rung_)("shortest", shortest_)("busy", busy_)("calm", calm_);
+  archive("patience", patience_)("since_step_up", since_step_up_);
   if (rung_ >= bytes_.size()) archive.fail("rung", "does not exist");
-  if (!(std::isfinite(busy_) && busy_ >= 0.0)) archive.fail("busy", "is out of range");
+  const bool is_time = std::isfinite(busy_) && busy_ >= 0.0 && std::isfinite(shortest_);
+  if (!is_time || shortest_ < 0.0) archive.fail("busy", "is out of range");
 }
 
 LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)

@@ -12,18 +12,23 @@
 
 namespace hearsay::gossip {
 
-// Which rung, by how busy: pure arithmetic.
+// Which rung, by how long exchanges take: pure arithmetic. An exchange also waits for the partner
+// to reach the end of a mini-batch, which no codec changes; what the shortest ones took counts as
+// that, and the rest as the link's. So a ladder begins with the fewest bytes, tries more, and steps
+// back where they take too long; after each attempt in vain it waits twice as long with the next
+// one.
 class Ladder {
  public:
-  static constexpr std::size_t kFirst = 2;  // or the last: in the middle, as the link is not known
-  static constexpr double kMost = 0.5;      // busier goes on to fewer bytes
-  static constexpr double kLeast = 0.25;    // as busy after a step back, or less: steps back
-  static constexpr unsigned kCalm = 3;      // exchanges that must say so, one after the other
+  static constexpr double kMost = 0.5;    // of the time between merges; more goes on to fewer bytes
+  static constexpr double kLeast = 0.25;  // as much after a step up, or less: tries more bytes
+  static constexpr unsigned kCalm = 3;    // exchanges that must say so first, one after the other
+  static constexpr unsigned kMostCalm = 96;
+  static constexpr double kForget = 1.02;  // growth of the shortest an exchange with fewest bytes
 
   explicit Ladder(std::vector<double> bytes);  // [rung] of a message, falling
 
   // An exchange took this share of the time between merges. True when the rung has changed.
-  bool add(double busy);
+  bool add(double took);
   std::size_t rung() const { return rung_; }
   void state(Archive& archive);
 
@@ -32,9 +37,11 @@ class Ladder {
 
   std::vector<double> bytes_;
   std::size_t rung_;
-  double busy_ = 0.0;  // smoothed, in terms of this rung's bytes
-  bool is_known_ = false;
+  double shortest_ = 0.0;  // that was taken; 0: none yet
+  double busy_ = 0.0;      // beyond the shortest, smoothed, in terms of this rung's bytes
   unsigned calm_ = 0;
+  unsigned patience_ = kCalm;
+  unsigned since_step_up_ = kMostCalm;  // exchanges
 };
 
 class LadderCodec final : public ChoiceCodec {

@@ -15,17 +15,22 @@ using namespace testkit;
 
 const std::vector<double> kBytes{4000.0, 1000.0, 500.0, 125.0, 32.0};
 
-// The rung on which a ladder stays when a byte takes this long, in terms of the time between
-// merges.
-std::size_t settled(double a_byte) {
+struct Settled {
+  std::size_t rung = 0;
+  int too_busy = 0;  // of the last 500 exchanges
+};
+
+// A byte takes this long in terms of the time between merges, and partners a while to answer.
+Settled settled(double a_byte) {
   Ladder ladder(kBytes);
-  std::size_t changes = 0;
-  for (int exchange = 0; exchange < 100; ++exchange) {
-    const bool has_changed = ladder.add(a_byte * kBytes[ladder.rung()]);
-    changes += exchange >= 50 && has_changed;
+  Settled result;
+  for (int exchange = 0; exchange < 600; ++exchange) {
+    const double link = a_byte * kBytes[ladder.rung()];
+    if (exchange >= 100) result.too_busy += link - a_byte * kBytes.back() > Ladder::kMost;
+    ladder.add(0.8 + link);
   }
-  CHECK(changes == 0);
-  return ladder.rung();
+  result.rung = ladder.rung();
+  return result;
 }
 
 std::shared_ptr<const CodecPlan> ladder_plan(const kernels::Layout& layout,
@@ -37,30 +42,31 @@ std::shared_ptr<const CodecPlan> ladder_plan(const kernels::Layout& layout,
 
 }  // namespace
 
-TEST_CASE("A ladder settles where exchanges take no more than half of the time, for any link") {
+TEST_CASE("A ladder seldom keeps a link too busy, and waiting for partners is not the link") {
   for (double a_byte = 1e-7; a_byte < 1.0; a_byte *= 1.7) {
-    const std::size_t rung = settled(a_byte);
-    INFO("a byte takes " << a_byte << " of the time between merges, rung " << rung);
-    CHECK((a_byte * kBytes[rung] <= Ladder::kMost || rung == 4));
-    if (rung > 0) CHECK(a_byte * kBytes[rung - 1] > Ladder::kLeast);
+    const Settled found = settled(a_byte);
+    INFO("a byte takes " << a_byte << " of the time between merges, rung " << found.rung);
+    CHECK(found.too_busy <= 20);
+    if (a_byte * kBytes[0] <= Ladder::kLeast) CHECK(found.rung == 0);
   }
-  CHECK(settled(1e-6) == 0);
-  CHECK(settled(1.0) == 4);
+  CHECK(settled(1.0).rung >= 3);
 }
 
 TEST_CASE(
-    "A ladder begins in the middle, gives way at once, comes back after three quick exchanges") {
+    "A ladder begins with few bytes, tries more after three quick exchanges, gives way at once") {
   Ladder ladder(kBytes);
-  CHECK(ladder.rung() == 2);
-  CHECK(ladder.add(3.0));
-  CHECK(ladder.rung() == 4);  // 3 x 125 / 500 is still too much
-  std::size_t quick = 0;
-  while (ladder.rung() == 4 && quick < 20) {
-    ladder.add(0.0);
-    ++quick;
-  }
-  CHECK(quick >= Ladder::kCalm);
+  CHECK(ladder.rung() == 4);
+  for (unsigned quick = 1; quick < Ladder::kCalm; ++quick) CHECK(!ladder.add(0.1));
+  CHECK(ladder.add(0.1));
   CHECK(ladder.rung() == 3);
+  CHECK(ladder.add(3.0));
+  CHECK(ladder.rung() == 4);
+  unsigned patience = 0;
+  while (ladder.rung() == 4 && patience < 100) {
+    ladder.add(0.1);
+    ++patience;
+  }
+  CHECK(patience >= 2 * Ladder::kCalm);  // the attempt was in vain
   CHECK(!ladder.add(std::nan("")));
   CHECK(!ladder.add(-1.0));
   CHECK(Ladder({8.0}).rung() == 0);
@@ -76,7 +82,7 @@ TEST_CASE("Whatever a peer speaks, its partner understands, and answers alike") 
   drift(w, 0.01, 2);
   drift(other, 0.01, 3);
   std::vector<std::size_t> bytes;
-  for (int rung = 0; rung < 3; ++rung) {
+  for (int exchange = 0; exchange < 40; ++exchange) {
     const auto question = speaker->encode(w, nullptr);
     const std::string spoken = *speaker->spoken();
     INFO(spoken);
@@ -86,15 +92,13 @@ TEST_CASE("Whatever a peer speaks, its partner understands, and answers alike") 
     const auto answer = listener->encode(other, question.get());
     CHECK(*listener->spoken() == spoken);
     REQUIRE(speaker->decode(*answer, w, in).fault == "");
-    const auto change = speaker->adapt(0.9);
-    if (rung == 2) break;
-    REQUIRE(change);
-    CHECK(change->from == spoken);
-    CHECK(change->to != spoken);
+    if (const auto change = speaker->adapt(0.01)) {
+      CHECK(change->from == spoken);
+      CHECK(change->to != spoken);
+    }
   }
-  CHECK(std::is_sorted(bytes.rbegin(), bytes.rend()));
-  for (int quick = 0; quick < 100; ++quick) speaker->adapt(0.0);
-  CHECK(speaker->encode(w, nullptr)->bytes.size() == plan->most_bytes());
+  CHECK(bytes.front() < bytes.back() / 8);
+  CHECK(bytes.back() == plan->most_bytes());
   CHECK(*speaker->spoken() == "fp32");
   merge::Packed nonsense{{1, 2, 3, 4, 5, 6}};
   CHECK(listener->decode(nonsense, other, in).fault != "");
@@ -119,7 +123,7 @@ TEST_CASE("A ladder goes on from a kept state as it was") {
   for (int message = 0; message < 6; ++message) {
     drift(w, 0.01, 10 + static_cast<std::uint64_t>(message));
     REQUIRE(codec->encode(w, nullptr)->bytes == again->encode(w, nullptr)->bytes);
-    const double busy = message < 2 ? 0.9 : 0.01;
+    const double busy = message == 4 ? 0.9 : 0.01;
     CHECK(codec->adapt(busy).has_value() == again->adapt(busy).has_value());
   }
   Archive::Json changed = kept.json();

@@ -240,7 +240,7 @@ Unpacked LowRankCodec::decode(const merge::Packed& message, std::span<const floa
     for (std::size_t i = 0; i < held.size(); ++i) held[i] = said[from + i] - held[i];
     add_product(m, along_p, held, in.subspan(m.offset, m.count()));
   });
-  result.values = n;
+  result.values = n;  // numbers: each says something of many weights
   return result;
 }
 

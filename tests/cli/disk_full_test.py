@@ -29,7 +29,7 @@ class DiskFullTest(harness.CliTest):
         self.assertFalse((self.folder / run / "export").exists(), "a model of half a run")
 
     def test_a_file_size_limit_ends_the_run_with_a_readable_log(self):
-        for size in (3000, 20000, 65536, 70000, 100000):
+        for size in (4000, 20000, 65536, 70000, 100000):
             with self.subTest(size=size):
                 run = f"run{size}"
                 result = self.sim(*LONG, "--run", run, code=1, **limit_to(size))

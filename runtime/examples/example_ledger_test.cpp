@@ -24,6 +24,19 @@ const ExampleLedger::Bounds kBounds{};
 
 }  // namespace
 
+TEST_CASE("broken weights teach a ledger nothing") {
+  const float nan = std::nanf("");
+  ExampleLedger l = ledger();
+  l.validated(1, PeerId(2), {nan, nan, 1.0f}, true, kBounds);
+  l.validated(1, PeerId(2), {0.5f, 0.0f, nan}, true, kBounds);
+  l.trained(1, {nan, nan, nan}, 100);
+  CHECK(l.evals[1] == 0);
+  CHECK(l.visits[1] == 0);
+  CHECK(std::isfinite(l.confidence[1]));
+  l.validated(1, PeerId(2), look(0.9f), true, kBounds);
+  CHECK(l.confidence[1] == 0.9f);
+}
+
 TEST_CASE("validations become moving averages, a spread, and counts") {
   ExampleLedger l = ledger();
   const float seen[] = {0.9f, 0.2f, 0.8f, 0.97f};

@@ -16,12 +16,7 @@ std::string complaint_of(const char* protocol, const char* codec, std::vector<st
   RunConfig config = live_testkit::config_of(4, protocol);
   config.codec = parse_spec("--codec", codec);
   config.chaos = std::move(chaos);
-  try {
-    build_pool_plan(config);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+  return live_testkit::complaint_of(config);
 }
 
 }  // namespace
@@ -40,6 +35,16 @@ TEST_CASE("a codec goes with pairwise and push, and with no weights that are alt
     CHECK(complaint_of(protocol, "int8", {}) ==
           std::string("--codec int8: --protocol ") + protocol +
               " needs whole models; take --codec raw, or --protocol pairwise or push");
+  }
+}
+
+TEST_CASE("a codec that goes by answers needs a protocol that has them") {
+  for (const char* codec : {"auto", "topk:5%+auto+mirror"}) {
+    CHECK(complaint_of("pairwise", codec, {}).empty());
+    CHECK(complaint_of("push", codec, {}) ==
+          std::string("--codec ") + codec +
+              ": 'auto' goes by what partners answer, and --protocol push has no answers; take "
+              "--protocol pairwise, or a codec without 'auto'");
   }
 }
 

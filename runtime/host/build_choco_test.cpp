@@ -11,6 +11,7 @@
 
 using namespace hearsay::runtime;
 using hearsay::kernels::UsageError;
+using live_testkit::complaint_of;
 
 namespace {
 
@@ -21,15 +22,6 @@ RunConfig config_of(const char* protocol, const char* codec, const char* topolog
   config.codec = parse_spec("--codec", codec);
   config.topology = parse_spec("--topology", topology);
   return config;
-}
-
-std::string complaint_of(const RunConfig& config) {
-  try {
-    build_pool_plan(config);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
 }
 
 }  // namespace

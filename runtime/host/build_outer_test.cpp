@@ -9,6 +9,7 @@
 
 using namespace hearsay::runtime;
 using hearsay::kernels::UsageError;
+using live_testkit::complaint_of;
 using Kind = hearsay::gossip::OuterSettings::Kind;
 
 namespace {
@@ -21,15 +22,6 @@ RunConfig config_of(const char* outer, const char* protocol = "pairwise",
   config.merge = parse_spec("--merge", merge);
   if (std::string(protocol) != "pairwise") config.merge_every = parse_spec("--merge-every", "1");
   return config;
-}
-
-std::string complaint_of(const RunConfig& config) {
-  try {
-    build_pool_plan(config);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/core/errc.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/live_host.hpp"
@@ -45,6 +46,16 @@ class SlowVector final : public VectorTrainer {
     return VectorTrainer::train(worker);
   }
 };
+
+// What is said of options that do not fit together; empty: they do.
+inline std::string complaint_of(const RunConfig& config) {
+  try {
+    build_pool_plan(config);
+  } catch (const kernels::UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
 
 inline RunConfig config_of(std::uint32_t peers, const char* protocol) {
   RunConfig c;

@@ -2,66 +2,25 @@
 // Whole pools that find out who is alike, with real training on generated digits: two populations
 // whose labels contradict each other are told apart and learn well; equal peers stay one community;
 // nothing of it depends on threads.
-#include <map>
 #include <string>
 #include <vector>
 
-#include "runtime/seams/event_sink.hpp"
-#include "runtime/sim/simulation.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/digits_pool.hpp"
 
 using namespace hearsay::runtime;
+using namespace hearsay::runtime::digits_pool;
 namespace gossip = hearsay::gossip;
 
 namespace {
 
-Spec spec(const char* text) { return parse_spec("--test", text); }
+using Outcome = Ended;
 
 RunConfig base(const char* split, const char* cluster) {
-  RunConfig c;
-  c.peers = 8;
-  c.data = "synthetic:digits";
+  RunConfig c = digits_pool::base();
   c.split = split;
-  c.model = spec("mlp:24");
-  c.epochs = 10;
-  c.optimizer = spec("sgd:lr=0.05,momentum=0.9,clip=1");
-  c.schedule = spec("cosine");
-  c.batch = 32;
-  c.merge_every = spec("1");
-  c.protocol = spec("pairwise");
-  c.topology = spec("uniform");
-  c.merge = spec("ema:0.5");
   c.cluster = spec(cluster);
-  c.end_game = spec("off");
-  c.eval_every = spec("0");
-  c.net = spec("lan");
-  c.compute = spec("fixed");
-  c.threads = 1;
   return c;
-}
-
-// Counts events by name.
-class Counts final : public EventSink {
- public:
-  void write(gossip::Time, std::string_view, const gossip::Event& event) override {
-    ++of[std::string(event.name)];
-  }
-  std::map<std::string, int> of;
-};
-
-struct Outcome {
-  PoolResult result;
-  std::map<std::string, int> events;
-};
-
-Outcome run(const RunConfig& config) {
-  static const Dataset digits = load_dataset("synthetic:digits", 1);
-  Simulation simulation(config, digits);
-  Counts counts;
-  Outcome outcome;
-  outcome.result = simulation.run(counts, {});
-  outcome.events = counts.of;
-  return outcome;
 }
 
 constexpr const char* kTwo = "iid+rotate:groups=2,by=5";

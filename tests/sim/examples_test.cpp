@@ -4,50 +4,28 @@
 // dies; nothing depends on threads; wrong labels are found.
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "runtime/seams/event_sink.hpp"
-#include "runtime/sim/simulation.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/digits_pool.hpp"
 
 using namespace hearsay::runtime;
+using digits_pool::spec;
 namespace gossip = hearsay::gossip;
 
 namespace {
 
-Spec spec(const std::string& text) { return parse_spec("--test", text); }
-
 RunConfig base(const std::string& share) {
-  RunConfig c;
-  c.peers = 8;
-  c.data = "synthetic:digits";
+  RunConfig c = digits_pool::base();
   c.split = "dirichlet:0.3";
-  c.model = spec("mlp:24");
   c.epochs = 8;
-  c.optimizer = spec("sgd:lr=0.05,momentum=0.9,clip=1");
-  c.schedule = spec("cosine");
-  c.batch = 32;
   c.merge_every = spec("0.5");
-  c.protocol = spec("pairwise");
-  c.topology = spec("uniform");
-  c.merge = spec("ema:0.5");
   c.share = spec(share);
-  c.end_game = spec("off");
-  c.eval_every = spec("0");
-  c.net = spec("lan");
   c.compute = spec("fixed:20ms");
-  c.threads = 1;
   c.check = true;  // every example has one owner, at any time
   return c;
 }
-
-class Counts final : public EventSink {
- public:
-  void write(gossip::Time, std::string_view, const gossip::Event& event) override {
-    ++of[std::string(event.name)];
-  }
-  std::map<std::string, int> of;
-};
 
 struct Outcome {
   PoolResult result;
@@ -56,12 +34,10 @@ struct Outcome {
 };
 
 Outcome run(const RunConfig& config) {
-  static const Dataset digits = load_dataset("synthetic:digits", 1);
-  Simulation simulation(config, digits);
-  Counts counts;
+  digits_pool::Ended ended = digits_pool::run(config);
   Outcome outcome;
-  outcome.result = simulation.run(counts, {});
-  outcome.events = counts.of;
+  outcome.result = std::move(ended.result);
+  outcome.events = std::move(ended.events);
   for (const PeerResult& peer : outcome.result.peers) {
     outcome.example_bytes += peer.example_bytes.value_or(0);
     outcome.samples += peer.counters.samples;

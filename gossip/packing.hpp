@@ -43,9 +43,8 @@ struct Heard {
 // Where the frame says nothing, `in` is `base`; null: the own weights.
 Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& peer, Turn& turn);
 
-// An exchange took that long: a codec that adapts may speak another way from now on, which is
-// recorded. What a partner and oneself take to reach the end of a mini-batch is not the link's
-// fault.
+// An exchange took that long, waiting included: a codec that adapts may speak another way from now
+// on, which is recorded.
 void adapt(Time took, PeerState& peer, Turn& turn);
 
 }  // namespace hearsay::gossip

@@ -83,6 +83,12 @@ std::string time_line(const PoolResult& result) {
 struct ExampleSums {
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> reserve, retired, quarantined, wrong, found;
+  double retired_right = 0.0;  // of the retired ones, those right when last looked at
+
+  std::optional<double> retired_acc() const {
+    if (retired.value_or(0) == 0) return std::nullopt;
+    return retired_right / static_cast<double>(*retired);
+  }
 };
 
 void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
@@ -99,6 +105,8 @@ ExampleSums sum_examples(const PoolResult& result) {
     add(sums.quarantined, peer.examples.quarantined);
     add(sums.wrong, peer.examples.wrong);
     add(sums.found, peer.examples.wrong_quarantined);
+    sums.retired_right += peer.examples.retired_acc.value_or(0.0) *
+                          static_cast<double>(peer.examples.retired.value_or(0));
   }
   return sums;
 }
@@ -108,6 +116,7 @@ void append_examples(const PoolResult& result, Json& j) {
   if (!sums.reserve) return;
   j["examples_reserve"] = *sums.reserve;
   j["examples_retired"] = *sums.retired;
+  j["retired_acc"] = or_null(sums.retired_acc());
   j["examples_quarantined"] = *sums.quarantined;
   if (!sums.wrong) return;
   j["wrong_labels"] = *sums.wrong;
@@ -119,8 +128,9 @@ std::string examples_line(const PoolResult& result) {
   if (!sums.reserve) return {};
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   std::string text =
-      format("examples %llu in reserve, %llu retired, %llu in quarantine", number(*sums.reserve),
-             number(*sums.retired), number(*sums.quarantined));
+      format("examples %llu in reserve, %llu retired", number(*sums.reserve), number(*sums.retired));
+  if (const auto right = sums.retired_acc()) text += format(" (%.2f %% right)", 100.0 * *right);
+  text += format(", %llu in quarantine", number(*sums.quarantined));
   if (sums.wrong)
     text +=
         format(", of which %llu of %llu wrong labels", number(*sums.found), number(*sums.wrong));

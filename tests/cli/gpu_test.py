@@ -119,12 +119,12 @@ class GpuTest(harness.CliTest):
         with full_gpu() as fits:
             if not fits:
                 self.skipTest("the GPU's memory cannot be taken")
-            out = self.hearsay("sim", *harness.SMALL, "--epochs", "1", "--device", "auto", "--run", "full")
+            out = self.hearsay(*harness.SMALL, "--epochs", "1", "--device", "auto", "--run", "full")
             self.assertEqual(out.returncode, 0, out.stderr)
             lines = [line for line in out.stderr.decode().splitlines() if "training on the CPU" in line]
             self.assertEqual(len(lines), 1, out.stderr)
             self.assertEqual(json.loads((self.folder / "full/run.json").read_text())["device"], "cpu")
-            out = self.hearsay("sim", *harness.SMALL, "--epochs", "1", "--device", "cuda:0", "--run", "asked")
+            out = self.hearsay(*harness.SMALL, "--epochs", "1", "--device", "cuda:0", "--run", "asked")
             self.assertEqual(out.returncode, 2)
             self.assertIn(b"--device cpu", out.stderr)
 

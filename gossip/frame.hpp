@@ -27,8 +27,8 @@ enum class FrameKind : std::uint8_t {
   busy,      // pairwise: the partner will not exchange; weights unchanged on both sides
   returned,  // push-sum: mass that could not be kept goes back to its sender
   chunk,     // all-reduce: a slice of the gradient
-  ping,      // are you there?
-  pong,      // yes
+  ping,      // are you there? with sketches: and who is alike?
+  pong,      // yes; with sketches, if the question had some
   finished,  // the sender starts no more merges
   left,      // the sender will not answer any more
   fetch,     // a late joiner asks for weights to begin with
@@ -59,7 +59,7 @@ struct Frame {
   bool end_game = false;   // belongs to the merges after training
   std::vector<Vote> votes;
   std::vector<Pulse> pulses;     // the sender's own first
-  std::vector<Sketch> sketches;  // beside weights, all of one size; see communities/
+  std::vector<Sketch> sketches;  // with weights, ping, pong; all of one size; see communities/
   // Control frames have neither of these, others one.
   merge::SnapshotRef values;  // weights or slice
   merge::PackedRef packed;    // weights in the pool's codec, or examples (examples/example.hpp)

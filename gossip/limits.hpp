@@ -41,7 +41,7 @@ inline constexpr double kMostMass = 1e9;
 // Signs of life: every peer beats this often, and a frame carries that many pulses.
 inline constexpr auto kBeat = 1s;
 inline constexpr std::size_t kPulses = 16;
-// Sketches of a frame with weights: all of a small pool's, 30 KiB at 1,024 values. With two, news
+// Sketches of a frame: all of a small pool's, 30 KiB at 1,024 values. With two, news
 // took as many merges as a whole run has.
 inline constexpr std::size_t kSketches = 15;
 // Between questions to a peer that cannot be reached.

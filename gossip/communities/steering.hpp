@@ -50,6 +50,8 @@ class Steering {
 
   bool finds() const { return plan_->finds(); }
   const kernels::SketchPlan& sketch_plan() const { return plan_->sketch; }
+  bool knows(kernels::PeerId peer) const { return table_.knows(peer.value); }
+  bool knows_itself() const { return table_.knows(self_.value); }
   // What a block has done, sketched by sketch_plan(). Nothing that moved nothing, or is not finite.
   void add_block(std::span<const float> sketch);
   void learn(std::span<const Sketch> sketches, kernels::PeerId from, std::uint64_t clock);

@@ -113,6 +113,7 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
     end_block(turn);
     return drain(*stop_reason_, turn);
   }
+  note_epoch(turn);
   start_due_merges(turn);
   if (block_.steps_left > 0) {
     turn.out.push_back(action::Train{});
@@ -124,6 +125,7 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   peer_.counters.merges_skipped += merges_due_;
   merges_due_ = 1;
   burst_.clear();
+  meet_strangers(turn);
   if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
   start_due_merges(turn);
   drain("finished", turn);
@@ -138,8 +140,7 @@ void GossipPeer::note_step_time(Turn& turn) {
 void GossipPeer::end_block(Turn& turn) {
   const double displacement = turn.model.block_displacement();
   peer_.poisoned = peer_.poisoned || !std::isfinite(displacement);
-  if (peer_.steering && peer_.steering->finds())
-    peer_.steering->add_block(turn.model.block_sketch(peer_.steering->sketch_plan()));
+  note_direction(turn);
   peer_.last_update_norm = block_.lr_sum > 0.0 ? displacement / block_.lr_sum : 0.0;
   const double samples = static_cast<double>(std::max<std::uint64_t>(1, block_.samples));
   Event finished("block.finished");
@@ -237,7 +238,7 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
   if (frame.end_game && phase_ == Phase::lingering && peer_.settings.end_game_rounds > 0)
     enter_end_game(turn);
   switch (frame.kind) {
-    case FrameKind::ping: return answer_ping(frame.from, turn);
+    case FrameKind::ping: return answer_ping(frame, turn);
     case FrameKind::pong: return;
     case FrameKind::chunk: return;  // belongs to baselines
     case FrameKind::fetch: return fetch_asked(frame, turn);
@@ -260,11 +261,6 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
     default: break;
   }
   accept_weights(frame, turn);
-}
-
-// Whoever has finished says so again: the notice may have been lost.
-void GossipPeer::answer_ping(PeerId who, Turn& turn) {
-  turn.send(is_lingering() ? finished_frame(who) : control_frame(FrameKind::pong, who, 0, peer_));
 }
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {

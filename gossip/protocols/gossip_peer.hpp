@@ -8,7 +8,7 @@
 //   -> done
 // Sources: gossip_peer.cpp (training and merging), _join.cpp (beginning late or again, also
 // after its weights are no numbers any more),
-// _members.cpp (who is there), _end.cpp (finishing).
+// _members.cpp (who is there), _sketches.cpp (who is alike), _end.cpp (finishing).
 #pragma once
 
 #include <deque>
@@ -92,8 +92,12 @@ class GossipPeer final : public Protocol {
   void serve_examples(Turn& turn);
   void accept_weights(Frame frame, Turn& turn);
   void refuse_weights(Frame frame, const char* why, Turn& turn);
-  void answer_ping(PeerId who, Turn& turn);
   void note_step_time(Turn& turn);
+
+  void note_direction(Turn& turn);
+  void note_epoch(Turn& turn);
+  void meet_strangers(Turn& turn);
+  void answer_ping(const Frame& ping, Turn& turn);
 
   void record_joined(const char* reason, Turn& turn);
   void start_late(Turn& turn);

@@ -126,7 +126,9 @@ std::string sketch_fault(const Header& h, const Expectation& expected) {
     return "sketches of " + std::to_string(h.sketch_values) + " values where " +
            std::to_string(expected.sketch_values) + " belong";
   }
-  return carries_model(static_cast<FrameKind>(h.kind)) ? "" : "sketches without weights";
+  const auto kind = static_cast<FrameKind>(h.kind);
+  const bool fits = carries_model(kind) || kind == FrameKind::ping || kind == FrameKind::pong;
+  return fits ? "" : "sketches in a frame of a kind that has none";
 }
 
 }  // namespace

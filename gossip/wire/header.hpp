@@ -17,7 +17,7 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 5;
+inline constexpr std::uint8_t kVersion = 6;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
 inline constexpr std::size_t kTrailerBytes = 4;  // checksum of prefix and payload
 inline constexpr std::size_t kTicketBytes = 96;  // instead of values that are handed over

@@ -273,10 +273,10 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 05 03 04 01 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 06 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 28 04 4c 14 "
+      "08 00 00 00 00 00 00 00 d3 df 7a 0b "
       "03 00 00 00 02 00 00 00 "
       "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "
@@ -324,7 +324,7 @@ TEST_CASE("votes and pulses name peers that exist") {
   CHECK_FALSE(decode_prefix(header_of(frame), encode_prefix(frame), 3, untouched));
 }
 
-TEST_CASE("sketches come beside weights, in the pool's size, fifteen at most") {
+TEST_CASE("sketches come beside weights and in questions, in the pool's size, fifteen at most") {
   const auto fault = [](std::uint8_t sketches, std::uint32_t values, std::uint32_t expected,
                         FrameKind kind = FrameKind::request) {
     Header h = request();
@@ -342,7 +342,8 @@ TEST_CASE("sketches come beside weights, in the pool's size, fifteen at most") {
   CHECK(fault(15, 1024, 1024).empty());
   CHECK(fault(16, 1024, 1024) == "16 sketches in one frame");
   CHECK(fault(1, 65'536, 1024) == "sketches of 65536 values where 1024 belong");
-  CHECK(fault(1, 1024, 1024, FrameKind::ping) == "sketches without weights");
+  CHECK(fault(1, 1024, 1024, FrameKind::ping).empty());
+  CHECK(fault(1, 1024, 1024, FrameKind::finished) == "sketches in a frame of a kind that has none");
   Header h = request();
   h.sketches = 1;  // and no size
   CHECK(std::holds_alternative<WireFault>(decode_header(view(encode_header(h)))));

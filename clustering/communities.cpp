@@ -76,8 +76,9 @@ void Communities::judge(const Partition& proposed, const Distances& distances, R
   const Partition before = restricted(state_.labels, known);
   const Partition after = restricted(proposed.labels, known);
   round.agreement = agreement(before, after);
+  const double one = before.count < 2 ? inertia_.one_community : inertia_.given_up;
   const auto value = [&](const Partition& known_part, const Partition& whole) {
-    return known_part.count < 2 ? inertia_.one_community : silhouette(distances, whole);
+    return known_part.count < 2 ? one : silhouette(distances, whole);
   };
   round.present_silhouette = value(before, partition());
   round.proposed_silhouette = value(after, proposed);

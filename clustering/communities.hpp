@@ -5,7 +5,9 @@
 //   of the partition  a proposal counts only if its silhouette is 0.02 better than that of the
 //                     present labels on the same distances, or if the two agree (adjusted Rand
 //                     index above 0.8). One community counts as 0.15, what a split must have to be
-//                     believed: so a split that no longer holds is given up
+//                     believed, but only as 0.03 against communities that there are: directions
+//                     are most unlike at the beginning, and who has parted for that reason must
+//                     not come together because the difference has been learned
 //   of a peer         it moves when, in two successive proposals that count, it was placed in the
 //                     same other community and was nearer to it by 10 %: mean distance to its
 //                     members against that to the members of the old one. No question of distance
@@ -31,6 +33,7 @@ struct Inertia {
   double nearer = 0.9;           // a peer moves at this share of the old distance
   std::uint32_t rounds = 2;      // in succession
   double one_community = 0.15;   // the silhouette that one community counts as
+  double given_up = 0.03;        // and when there are several
 };
 
 // Everything that lasts, as plain data: to be kept and taken up again.

@@ -124,6 +124,18 @@ TEST_CASE("communities that have become one are given up after two rounds, and l
   CHECK(communities.size(1 - left) == 0);
 }
 
+TEST_CASE("communities outlast a difference that has nearly been learned") {
+  Communities communities(12);
+  update(communities, planted(1, 12, 2, 256, 1.0));
+  const Labels before = labels_of(communities);
+  for (std::uint64_t seed = 2; seed < 12; ++seed) {
+    const Round round = update(communities, planted(seed, 12, 2, 256, 0.35));
+    CHECK(round.proposed_silhouette == Inertia{}.given_up);  // too little to part for
+    CHECK(round.present_silhouette > 0.02);
+    CHECK(labels_of(communities) == before);
+  }
+}
+
 TEST_CASE("one round of nonsense changes nothing") {
   Communities communities(16);
   update(communities, planted(1, 16, 2, 256, 1.0));

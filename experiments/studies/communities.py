@@ -26,7 +26,8 @@ TWO = "--split iid+rotate:groups=2,by=5"
 FOUR = "--split iid+rotate:groups=4,by=2"
 SKEWED = "--split dirichlet:0.1"
 FOUND = " --cluster agglo:average,every=1,e=0"
-SCHEDULES = {"a twentieth outside, always": ",e=0.05", "early communities, then mixing": ",e=0.05,schedule=early",
+SCHEDULES = {"a twentieth outside, always": ",e=0.05",
+             "early communities, then mixing": ",e=0.05,schedule=early",
              "mixing first, then communities": ",e=0.05,schedule=warm-up",
              "mixing first, then nothing outside": ",e=0,schedule=warm-up"}
 

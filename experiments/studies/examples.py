@@ -22,6 +22,8 @@ SKEWED = "--split dirichlet:0.1"
 NOISY = "--split iid+noise:10%"
 QUARANTINE = " --quarantine hard:every=1"
 
+SPREAD = "--split dirichlet:0.1+noise:10%"
+
 TABLES = {
     "passing": {
         "none": SKEWED,
@@ -44,11 +46,11 @@ TABLES = {
         "quarantine, labels right": "--split iid" + QUARANTINE,
     },
     "spread": {
-        "kept": "--split dirichlet:0.1+noise:10%",
-        "random": "--split dirichlet:0.1+noise:10% --share hard:32,by=random",
-        "sender's lowest": "--split dirichlet:0.1+noise:10% --share hard:32,by=sender",
-        "sender's lowest, quarantine": "--split dirichlet:0.1+noise:10% --share hard:32,by=sender" + QUARANTINE,
-        "random, quarantine": "--split dirichlet:0.1+noise:10% --share hard:32,by=random" + QUARANTINE,
+        "kept": SPREAD,
+        "random": SPREAD + " --share hard:32,by=random",
+        "sender's lowest": SPREAD + " --share hard:32,by=sender",
+        "sender's lowest, quarantine": SPREAD + " --share hard:32,by=sender" + QUARANTINE,
+        "random, quarantine": SPREAD + " --share hard:32,by=random" + QUARANTINE,
     },
     "retire": {
         "all": "--split iid",

@@ -83,12 +83,11 @@ std::uint32_t SketchTable::known() const {
 }
 
 std::uint64_t SketchTable::oldest(std::uint64_t clock) const {
-  std::uint64_t age = 0;
+  std::uint64_t oldest = 0;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-    if (knows(i) && PeerId(i) != self_ && clock > entries_[i].came)
-      age = std::max(age, clock - entries_[i].came);
+    if (knows(i) && PeerId(i) != self_) oldest = std::max(oldest, age(i, clock));
   }
-  return age;
+  return oldest;
 }
 
 std::vector<std::vector<float>> SketchTable::rows() const {

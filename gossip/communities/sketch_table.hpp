@@ -32,7 +32,11 @@ class SketchTable {
   std::uint32_t known() const;  // peers, the own one included
   bool knows(std::uint32_t peer) const { return entries_[peer].sketch.version > 0; }
   const Sketch& of(std::uint32_t peer) const { return entries_[peer].sketch; }
-  // Own merges since the sketch came, of the oldest one that is known.
+  // Own merges since the newest sketch of a peer that is known came.
+  std::uint64_t age(std::uint32_t peer, std::uint64_t clock) const {
+    return clock > entries_[peer].came ? clock - entries_[peer].came : 0;
+  }
+  // Of the oldest one that is known.
   std::uint64_t oldest(std::uint64_t clock) const;
   // [peer] its values; none of a peer that is not known.
   std::vector<std::vector<float>> rows() const;

@@ -154,7 +154,8 @@ std::optional<double> Steering::likeness(PeerId peer) const {
   const std::vector<std::vector<float>> rows = table_.rows();
   std::vector<double> mean(rows[self_.value].size(), 0.0);
   for (const std::vector<float>& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) mean[i] += row[i] / static_cast<double>(table_.known());
+    for (std::size_t i = 0; i < row.size(); ++i)
+      mean[i] += row[i] / static_cast<double>(table_.known());
   }
   double aa = 0.0, bb = 0.0, ab = 0.0;
   for (std::size_t i = 0; i < mean.size(); ++i) {

@@ -31,7 +31,7 @@ namespace hearsay::gossip {
 struct CommunityPlan {
   std::vector<std::uint32_t> given;  // [peer] label; empty: they are to be found
   kernels::SketchPlan sketch{.buckets = 1024};
-  double memory = 0.5;  // share of the earlier directions in the smoothed one; 1: their sum
+  double memory = 0.97;  // share of the earlier directions in the smoothed one; 1: their sum
   clustering::Recipe recipe;
   std::uint32_t every = 2;  // own merges between two rounds
   clustering::Mixing mixing = clustering::Mixing::early;
@@ -51,6 +51,9 @@ class Steering {
   bool finds() const { return plan_->finds(); }
   const kernels::SketchPlan& sketch_plan() const { return plan_->sketch; }
   bool knows(kernels::PeerId peer) const { return table_.knows(peer.value); }
+  std::uint64_t age(kernels::PeerId peer, std::uint64_t clock) const {
+    return table_.age(peer.value, clock);
+  }
   bool knows_itself() const { return table_.knows(self_.value); }
   // What a block has done, sketched by sketch_plan(). Nothing that moved nothing, or is not finite.
   void add_block(std::span<const float> sketch);

@@ -96,6 +96,7 @@ class GossipPeer final : public Protocol {
 
   void note_direction(Turn& turn);
   void note_epoch(Turn& turn);
+  std::vector<PeerId> strangers(Time now) const;
   void meet_strangers(Turn& turn);
   void answer_ping(const Frame& ping, Turn& turn);
 

@@ -7,7 +7,8 @@
 namespace hearsay::gossip {
 namespace {
 
-constexpr std::size_t kMeetings = 3;  // peers that nothing is known of, asked after a block
+constexpr std::size_t kMeetings = 3;  // peers that nothing is known of, asked after an epoch
+constexpr std::uint64_t kFresh = 2;   // own merges for which a sketch is as good as new
 
 }  // namespace
 
@@ -26,21 +27,36 @@ void GossipPeer::note_epoch(Turn& turn) {
   meet_strangers(turn);
 }
 
-// Asks some of the peers that nothing is known of, from the next place on, so that all ask others.
+// Peers to ask who is alike: those that nothing is known of, from the next place on, so that all
+// ask others; when there are none, the one that was heard of longest ago. Who merges within its own
+// community alone hears of the others in no other way, and directions of long ago are alike only in
+// that they are old.
+std::vector<PeerId> GossipPeer::strangers(Time now) const {
+  const std::uint32_t peers = peer_.settings.peers;
+  const std::uint64_t clock = peer_.merge_clock();
+  std::vector<PeerId> unknown, stale;
+  std::uint64_t oldest = kFresh;
+  for (std::uint32_t i = 1; i < peers && unknown.size() < kMeetings; ++i) {
+    const PeerId other((peer_.settings.self.value + i) % peers);
+    if (!peer_.table.may_merge(other, now)) continue;
+    if (!peer_.steering->knows(other)) unknown.push_back(other);
+    if (peer_.steering->age(other, clock) > oldest) {
+      oldest = peer_.steering->age(other, clock);
+      stale.assign(1, other);
+    }
+  }
+  return unknown.empty() ? stale : unknown;
+}
+
 // They answer with what they know: of a pool of 16, everybody knows everybody after two or three
 // rounds.
 void GossipPeer::meet_strangers(Turn& turn) {
   if (!peer_.steering || !peer_.steering->finds()) return;
-  const std::uint32_t peers = peer_.settings.peers;
-  std::size_t met = 0;
-  for (std::uint32_t i = 1; i < peers && met < kMeetings; ++i) {
-    const PeerId other((peer_.settings.self.value + i) % peers);
-    if (peer_.steering->knows(other) || !peer_.table.may_merge(other, turn.now)) continue;
+  for (const PeerId other : strangers(turn.now)) {
     Frame question = control_frame(FrameKind::ping, other, 0, peer_);
     question.sketches = peer_.steering->for_partner(other);
     if (question.sketches.empty()) return;  // nothing to tell, nothing asked
     turn.send(std::move(question));
-    ++met;
   }
 }
 

@@ -141,7 +141,7 @@ CatalogSection shares() {
   return {"share",
           "share",
           {{"off", "off", "weights alone", "0 bytes"},
-           {"sketch", "sketch:1024 | sketch:1024,memory=0.5",
+           {"sketch", "sketch:1024 | sketch:1024,memory=0.97",
             "in which direction the last blocks of a peer went, for --cluster agglo",
             "15 (2M + 12) bytes a message at most, M values; 12 B/value a block"},
            {"hard", "hard:64,by=sender,mode=swap",

@@ -18,7 +18,7 @@ inline constexpr std::array kExampleOptions{
         .help = "sketch:1024, hard:64: what goes beside weights",
         .detail =
             "Joined by '+'. sketch: in which direction a peer trains, for --cluster agglo: so many "
-            "values of 2 bytes, 15 sketches a message; memory=0.5. hard:64,by=sender,mode=swap: "
+            "values of 2 bytes, 15 sketches a message; memory=0.97. hard:64,by=sender,mode=swap: "
             "after a merge RAW EXAMPLES change owners, which gives up their privacy; by=sender, "
             "receiver (least sure), random, classes, novel, rho, signed; mode=copy.",
         .group = "gossip",

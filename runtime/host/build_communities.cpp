@@ -23,7 +23,7 @@ void refuse_modifiers(const std::string& option, const Spec& spec) {
     throw UsageError(option + " " + spec.text + ": no '+' modifiers here");
 }
 
-// sketch:1024,memory=0.5
+// sketch:1024,memory=0.97
 void read_sketch(const Spec& spec, gossip::CommunityPlan& plan) {
   reject_unknown(kShare, spec, {"memory"}, 1);
   if (!spec.values.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of --share and --cluster:
 //   --share    off
-//              sketch:1024,memory=0.5   values of a sketch (2^10 .. 2^16); share of the directions
+//              sketch:1024,memory=0.97   values of a sketch (2^10 .. 2^16); share of the directions
 //                                       before in the smoothed one, 1: of the run so far
 //   --cluster  off
 //              agglo:average            single, complete, average, ward: found from sketches

@@ -12,6 +12,7 @@ namespace hearsay::clustering {
 namespace {
 
 constexpr std::size_t kLeastValues = 64;
+constexpr std::size_t kLeastSigns = 256;
 constexpr std::size_t kMostWork = std::size_t{1} << 28;  // products in all distances of all nulls
 
 std::size_t values_of_a_null(std::size_t peers, std::uint32_t nulls, std::size_t values) {
@@ -19,8 +20,20 @@ std::size_t values_of_a_null(std::size_t peers, std::uint32_t nulls, std::size_t
   return std::min(values, std::max(kLeastValues, kMostWork / pairs));
 }
 
+// Signs alone, 64 a number drawn: in so many dimensions the angles between such vectors are those
+// of normal ones to within what 20 nulls can tell, for a tenth of the time.
+void draw_signs(kernels::Rng& rng, double norm, std::span<float> out) {
+  const auto size = static_cast<float>(norm / std::sqrt(static_cast<double>(out.size())));
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < out.size(); ++i, bits >>= 1) {
+    if (i % 64 == 0) bits = rng.next_u64();
+    out[i] = (bits & 1) != 0 ? size : -size;
+  }
+}
+
 // A vector in a random direction.
 void draw(kernels::Rng& rng, double norm, std::span<float> out) {
+  if (out.size() >= kLeastSigns) return draw_signs(rng, norm, out);
   double squares = 0.0;
   for (float& value : out) {
     value = static_cast<float>(rng.normal());

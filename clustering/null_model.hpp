@@ -4,7 +4,7 @@
 // in all directions: sketches that differ in few directions by nature (one strong drift that all
 // share in different measure) can still be split where no groups are.
 // Lane: any, pure; the stream depends on the seed alone. Cost: that of the distances and the tree
-// for each null: 25 ms for 16 peers, m = 1024. In large pools nulls have fewer dimensions than the
+// for each null: 2 ms for 16 peers, m = 1024. In large pools nulls have fewer dimensions than the
 // sketches (64 at least), which makes their silhouettes larger and the test stricter: about 1 s at
 // 1,024.
 #pragma once

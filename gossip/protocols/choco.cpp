@@ -12,7 +12,9 @@
 // Copies: a message counts on the version before it, named by number and digest. Who holds another
 // one changes nothing and says so (ack); the next message to it is the copy whole. So loss, doubled
 // and reordered messages, deaths and returns end with the next message that arrives, and no copy is
-// ever built on another one's bits.
+// ever built on another one's bits. A copy takes part in the mixing while it is of its owner's
+// present start: not of a process that has been replaced, nor of a place that was empty at the
+// beginning. Who goes on with another's weights publishes those, whole.
 // Memory: 4 B a weight for the own copy and each neighbour's; the last kChocoHistory differences.
 #include <algorithm>
 #include <cstring>
@@ -69,10 +71,21 @@ class Choco final : public Exchange {
     said_.clear();
     // Who is there from the beginning knows what the others begin with: the same as it does.
     const bool knows = !peer.settings.late && peer.settings.incarnation == 0;
+    const std::vector<bool>& there = peer.settings.at_start;
     for (Neighbour& each : neighbours_) {
       each.needs_whole = !knows;
-      if (knows) each.copy.hold(start, PublishedCopy::first_version(0));
+      if (knows && (there.empty() || there[each.who.value]))
+        each.copy.hold(start, PublishedCopy::first_version(0));
     }
+  }
+
+  // What was published was said of weights that are no more: the next message is a copy whole.
+  void adopted(PeerState& peer, Turn& turn) override {
+    if (!own_.is_held()) begin(peer, turn);
+    note_resumption(peer);
+    own_.hold(turn.model.snapshot(), own_.version() + 1);
+    said_.clear();
+    for (Neighbour& each : neighbours_) each.needs_whole = true;
   }
 
   bool start(PeerId, PeerState& peer, Turn& turn) override {
@@ -90,8 +103,9 @@ class Choco final : public Exchange {
         each.needs_whole = true;
         continue;
       }
-      tell(each, base, *difference, peer, turn);
-      if (!each.copy.is_held()) continue;
+      const bool mixes = is_present(each, peer);
+      tell(each, mixes, base, *difference, peer, turn);
+      if (!mixes) continue;
       turn.model.blend(each.weight, *each.copy.values(), own_.values().get());
       ++mixed;
     }
@@ -113,6 +127,7 @@ class Choco final : public Exchange {
       return;
     }
     if (!own_.is_held()) begin(peer, turn);
+    note_resumption(peer);
     hear(frame, *from, peer, turn);
   }
 
@@ -185,13 +200,20 @@ class Choco final : public Exchange {
     return decoded;
   }
 
-  void tell(Neighbour& to, std::uint64_t base, const merge::Packed& difference, PeerState& peer,
-            Turn& turn) {
+  // Another process at its owner's place begins somewhere else.
+  static bool is_present(const Neighbour& of, const PeerState& peer) {
+    const std::uint64_t first = PublishedCopy::first_version(peer.table.incarnation(of.who));
+    return of.copy.is_held() && of.copy.version() >= first;
+  }
+
+  // `mixes`: whether the own weights move towards the receiver's copy.
+  void tell(Neighbour& to, bool mixes, std::uint64_t base, const merge::Packed& difference,
+            PeerState& peer, Turn& turn) {
     ChocoHead head;
     head.is_whole = std::exchange(to.needs_whole, false);
     head.version = own_.version();
     head.base = head.is_whole ? own_.digest() : base;
-    if (to.copy.is_held()) head.heard = to.copy.version();
+    if (mixes) head.heard = to.copy.version();
     PackedView body(difference.bytes);
     const std::span<const float> whole = own_.values()->span();
     if (head.is_whole)

@@ -25,6 +25,8 @@ class Exchange {
   virtual Inbox::Keep keep() const = 0;
   // Before anything else, when the peer begins: not from a checkpoint.
   virtual void begin(PeerState&, Turn&) {}
+  // This peer has taken another's weights in place of its own.
+  virtual void adopted(PeerState&, Turn&) {}
   // Whether start() speaks to all neighbours, whoever `partner` is.
   virtual bool reaches_all() const { return false; }
   // Sends to `partner`; not while waiting(). False when nothing was sent.

@@ -132,6 +132,7 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
   }
   if (peer_.codec) peer_.codec->forget();
   if (peer_.outer) peer_.outer->begin(turn.model);
+  exchange_->adopted(peer_, turn);
   restoring_ = false;
   c.samples_at_last_merge = c.samples;
   Acquaintance& met = peer_.acquaintances[frame.from];

@@ -14,7 +14,7 @@ void Diloco::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   const bool starts = std::holds_alternative<input::Start>(input);
   if (done_ && !starts) return;
   if (starts) {
-    start(model, out);
+    start(now, model, out);
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     step_done(done->report, now, model, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
@@ -29,12 +29,13 @@ void Diloco::on(const Input& input, Time now, LocalModel& model, Actions& out) {
 }
 
 // For the first time, or again from a checkpoint, within a round: slow weights and momentum are as
-// they were. That all peers stand at the same mini-batch is the care of whoever starts them.
-void Diloco::start(LocalModel& model, Actions& out) {
+// they were. That all peers stand in the same round is the care of whoever starts them.
+void Diloco::start(Time now, LocalModel& model, Actions& out) {
   const bool is_first = counters_.steps == 0;
   out.push_back(action::Record{joined_event(settings_.incarnation, is_first ? "start" : "resumed",
                                             counters_.steps, budget())});
-  if (is_first) outer_.begin(model);
+  // Empty: the pool has another size than the one it goes on from, where a round had ended.
+  if (is_first || outer_.slow().empty()) outer_.begin(model);
   const bool was_reducing = ring_.is_reducing();
   ring_.begin_again(!is_first);
   values_ = {};
@@ -42,8 +43,10 @@ void Diloco::start(LocalModel& model, Actions& out) {
   stop_reason_.reset();
   if (counters_.steps >= budget() && steps_in_round_ == 0) return finish("finished", true, out);
   // What this peer had given to a round that was cut off is given again.
-  if (was_reducing || steps_in_round_ >= settings_.steps_a_round || counters_.steps >= budget())
-    return reduce(model, out);
+  if (was_reducing || steps_in_round_ >= settings_.steps_a_round || counters_.steps >= budget()) {
+    reduce(model, out);
+    return take_waiting(now, model, out);
+  }
   out.push_back(action::Train{});
 }
 
@@ -117,7 +120,9 @@ void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
 }
 
 void Diloco::state(Archive& archive) {
-  archive("counters", counters_)("log", log_)("outer", outer_)("ring", ring_)("done", done_);
+  archive("counters", counters_)("log", log_)("ring", ring_)("done", done_);
+  archive.of_pool(settings_.peers);  // slices of the ring are no whole models, all else is
+  archive("outer", outer_);
   archive.array("values", values_);
   if (values_.size() != 0 && values_.size() != outer_.slow().size())
     archive.fail("values", "are of another size than the slow weights");

@@ -40,7 +40,7 @@ class Diloco final : public Protocol {
   void state(Archive& archive) override;
 
  private:
-  void start(LocalModel& model, Actions& out);
+  void start(Time now, LocalModel& model, Actions& out);
   void step_done(const StepReport& report, Time now, LocalModel& model, Actions& out);
   void reduce(LocalModel& model, Actions& out);
   void take_waiting(Time now, LocalModel& model, Actions& out);

@@ -152,3 +152,58 @@ TEST_CASE("a round that was cut off is done again from the state of its peers") 
   }
   CHECK(again.models[0]->w == pool.models[0]->w);
 }
+
+TEST_CASE("a peer alone that was cut off before the end of its round goes on") {
+  Pool pool(1, 8, 4);
+  pool.start();
+  for (int i = 0; i < 4; ++i) pool.step_all();
+  Archive archive;
+  archive("protocol", *pool.peers[0]);
+  Archive::Json cut = archive.json();
+  cut["protocol"]["steps_in_round"] = 4;  // as before its sum was there
+  cut["protocol"]["round"] = 0;
+  Pool again(1, 8, 4);
+  Archive from(cut, archive.arrays());
+  from("protocol", *again.peers[0]);
+  again.start();
+  for (int i = 0; i < 4; ++i) again.step_all();
+  CHECK(again.ends[0] == "finished");
+}
+
+TEST_CASE("slow weights of another model are refused") {
+  Pool pool(2, 8, 4);
+  pool.start();
+  pool.step_all();
+  Archive archive;
+  archive("protocol", *pool.peers[0]);
+  for (const std::size_t size : {4u, 5u, 6u}) {
+    Pool again(2, 8, 4);
+    Archive from(archive.json(), archive.arrays());
+    from.of_model(size);
+    if (size == 5)
+      CHECK_NOTHROW(from("protocol", *again.peers[0]));
+    else
+      CHECK_THROWS_AS(from("protocol", *again.peers[0]), ArchiveFault);
+  }
+}
+
+TEST_CASE("a pool of another size takes the weights it begins with for its slow ones") {
+  Pool pool(2, 8, 4), plain(2, 4, 4);
+  Archive fresh;
+  fresh("protocol", *pool.peers[0]);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    Archive::Json json = fresh.json();
+    json["protocol"]["counters"]["steps"] = 4;
+    Archive from(json, fresh.arrays());
+    from("protocol", *pool.peers[i]);
+  }
+  pool.start();
+  plain.start();
+  for (int i = 0; i < 4; ++i) {
+    pool.step_all();
+    plain.step_all();
+  }
+  CHECK(pool.ends == std::vector<std::string>(2, "finished"));
+  CHECK(pool.models[0]->w == plain.models[0]->w);
+  CHECK(pool.models[1]->w == plain.models[0]->w);
+}

@@ -53,20 +53,51 @@ std::optional<Json> newest_about(const RunDir& run, const std::string& peer) {
   return std::nullopt;
 }
 
-void check_synchronous(const RunDir& run, const RunConfig& config) {
-  std::optional<std::uint64_t> first;
+// Where a peer of a synchronous pool stands: its peers may begin together where they stand alike.
+// Those of diloco come together at the end of a round, wherever in it each of them begins.
+struct Standing {
+  const char* unit = "mini-batch";
+  std::uint64_t at = 0;
+  bool within_a_round = false;
+};
+
+Standing standing_of(const std::string& protocol, const Json& about) {
+  if (protocol != "diloco") return {"mini-batch", about.value("steps", std::uint64_t{0}), false};
+  const Json& state = about.value("state", Json::object()).value("protocol", Json::object());
+  return {"round", state.value("round", std::uint64_t{0}),
+          state.value("steps_in_round", std::uint64_t{0}) > 0};
+}
+
+void check_synchronous(const ResumedPool& pool, const RunConfig& config) {
+  const std::string& protocol = config.protocol.name;
+  const bool same_size =
+      pool.record.json["config"]["peers"]["value"] == pool.settings.text("peers");
+  std::optional<std::pair<std::string, Standing>> first;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     const std::string name = gossip::peer_name(kernels::PeerId(i));
-    const auto about = newest_about(run, name);
+    const auto about = newest_about(pool.run, name);
     if (!about) continue;  // the peer says so
-    const auto steps = about->value("steps", std::uint64_t{0});
-    if (first.value_or(steps) != steps) {
-      throw UsageError("--resume: p00 stands at mini-batch " + std::to_string(*first) + ", " +
-                       name + " at " + std::to_string(steps) +
-                       "; --protocol ddp goes on from a clean stop only (Ctrl-C), where all "
-                       "stand at the same one");
+    Standing here;
+    try {
+      here = standing_of(protocol, *about);
+    } catch (const Json::exception&) {  // the peer says so
+      continue;
     }
-    first = steps;
+    if (!first) first = {name, here};
+    if (first->second.at != here.at) {
+      throw UsageError("--resume: " + first->first + " stands at " + here.unit + " " +
+                       std::to_string(first->second.at) + ", " + name + " at " +
+                       std::to_string(here.at) + "; --protocol " + protocol + " goes on from one " +
+                       here.unit +
+                       " of all (as after Ctrl-C): move newer "
+                       "folders of " +
+                       pool.run.path() + "/peers/*/ckpt away");
+    }
+    if (here.within_a_round && !same_size) {
+      throw UsageError("--peers " + pool.settings.text("peers") + ": " + name +
+                       " stands within a round, and --protocol diloco changes its size between two "
+                       "only; go on with the peers there were, and stop by Ctrl-C");
+    }
   }
 }
 
@@ -118,7 +149,7 @@ void check_resumable(const ResumedPool& pool, const RunConfig& config) {
                      ": no peer has a checkpoint; start again with --config " +
                      pool.run.run_json());
   }
-  if (is_synchronous(config.protocol.name)) check_synchronous(pool.run, config);
+  if (is_synchronous(config.protocol.name)) check_synchronous(pool, config);
 }
 
 void refuse_running(const ResumedPool& pool, const RunConfig& config) {

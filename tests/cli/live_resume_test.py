@@ -163,6 +163,34 @@ class LiveResumeTest(pools.PoolTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("p01 has no checkpoint", self.one_line(result))
 
+    def test_diloco_goes_on_from_one_round_only_wherever_in_it_its_peers_stand(self):
+        self.killed(*pools.DIGITS, "--epochs", "400", "--eval-every", "0", "--protocol", "diloco")
+        stands = [{name: self.about(peer, back=i + 1)["state"]["protocol"]["round"]
+                   for i, name in enumerate(reversed(self.checkpoints(peer)))} for peer in range(3)]
+        newest = [next(iter(each.values())) for each in stands]
+        older = [name for name, at in stands[1].items() if at != newest[0]]
+        if older:  # p01 in another round than p00
+            self.put_aside(1, [name for name in stands[1] if int(name) > int(older[0])])
+            self.refused(("launch", "--run", "run", "--resume"), "round", "diloco", "ckpt")
+            self.put_back(1)
+        common = set.intersection(*(set(each.values()) for each in stands))
+        if not common:
+            return
+        for peer, each in enumerate(stands):  # as the refusal says
+            self.put_aside(peer, [name for name, at in each.items() if at > max(common)])
+        self.resume()
+        self.check_whole(epochs=400)
+
+    def put_aside(self, peer, names):
+        for name in names:
+            aside = self.folder / "aside" / str(peer)
+            aside.mkdir(parents=True, exist_ok=True)
+            (self.peer_folder(peer) / "ckpt" / name).rename(aside / name)
+
+    def put_back(self, peer):
+        for path in (self.folder / "aside").glob(f"{peer}/*"):
+            path.rename(self.peer_folder(peer) / "ckpt" / path.name)
+
     def test_a_peer_without_a_checkpoint_joins_late(self):
         self.killed(*LONG)
         shutil.rmtree(self.peer_folder(2) / "ckpt")

@@ -7,16 +7,10 @@
 #include <utility>
 
 #include "kernels/core/check.hpp"
-#include "kernels/core/digest.hpp"
 #include "kernels/core/rng.hpp"
 
 namespace hearsay::gossip {
 namespace {
-
-// Names a message by what it says up to its values.
-std::uint32_t name_of(PackedView where) {
-  return static_cast<std::uint32_t>(kernels::digest64(where));
-}
 
 void put_values(PackedBytes& bytes, std::span<const float> values) {
   const std::size_t at = bytes.size();
@@ -75,8 +69,7 @@ std::size_t LowRankCodec::most_bytes(const LowRankSlots& slots) {
 void LowRankCodec::forget() {
   std::copy(ground_->start.begin(), ground_->start.end(), published_.data());
   seed_start();
-  remembered_.clear();
-  answered_.clear();
+  book_.forget();
 }
 
 void LowRankCodec::seed_start() {
@@ -96,8 +89,7 @@ merge::PackedRef LowRankCodec::encode(std::span<const float> weights, const merg
     directions = choose(finite);
     put_head(bytes, PackedForm::directions, ground_->tag);
     put_values(bytes, directions);
-    remembered_.push_back(std::make_shared<const merge::Packed>(merge::Packed{bytes}));
-    if (remembered_.size() > kRemembered) remembered_.pop_front();
+    book_.sent(bytes);
   }
   Values values;
   values.reserve(slots_->dense.size() + slots_->coefficient_values);
@@ -122,12 +114,11 @@ bool LowRankCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Values&
   std::string fault;
   PackedReader reader(like.bytes);
   if (read_head(reader, ground_->tag, fault) != PackedForm::directions ||
-      !read_directions(reader, directions).empty()) {
+      !read_directions(reader, directions).empty() || !book_.answers(reader.taken())) {
     return false;
   }
   put_head(bytes, PackedForm::same, ground_->tag);
-  put_number(bytes, name_of(reader.taken()));
-  answered_.assign(reader.taken().begin(), reader.taken().end());
+  put_number(bytes, MirrorBook::name_of(reader.taken()));
   return true;
 }
 
@@ -188,21 +179,6 @@ std::string LowRankCodec::read_directions(PackedReader& reader, Values& directio
   return are_good ? "" : "message has directions that are not orthonormal";
 }
 
-std::string LowRankCodec::read_own(PackedReader& reader, Values& directions) const {
-  const auto name = reader.get<std::uint32_t>();
-  if (!name) return "message is cut off before the message that it answers";
-  const auto read = [&](PackedView named) {
-    PackedReader where(named);
-    std::string fault;
-    return read_head(where, ground_->tag, fault) ? read_directions(where, directions) : fault;
-  };
-  for (const merge::PackedRef& each : remembered_) {
-    if (name_of(each->bytes) == *name) return read(each->bytes);
-  }
-  if (!answered_.empty() && name_of(answered_) == *name) return read(answered_);
-  return "message answers none of the last " + std::to_string(kRemembered) + " that this peer sent";
-}
-
 Unpacked LowRankCodec::decode(const merge::Packed& message, std::span<const float> base,
                               std::span<float> in) const {
   HS_CHECK(base.size() == published_.size() && in.size() == published_.size());
@@ -212,7 +188,11 @@ Unpacked LowRankCodec::decode(const merge::Packed& message, std::span<const floa
   const auto form = read_head(reader, ground_->tag, result.fault);
   if (!form) return result;
   if (*form == PackedForm::same) {
-    result.fault = read_own(reader, directions);
+    PackedView named;
+    result.fault = book_.look_up(reader, named);
+    PackedReader where(named);
+    if (result.fault.empty() && read_head(where, ground_->tag, result.fault))
+      result.fault = read_directions(where, directions);
   } else if (*form == PackedForm::directions) {
     result.fault = read_directions(reader, directions);
   } else {
@@ -251,15 +231,12 @@ void LowRankCodec::state(Archive& archive) {
   auto warm = std::make_shared<merge::Packed>();
   put_values(warm->bytes, warm_.span());
   merge::PackedRef kept = warm;
-  archive("warm", kept)("remembered", remembered_);
+  archive("warm", kept);
+  book_.state(archive);
   if (!archive.loading()) return;
   if (!kept || kept->bytes.size() != warm_.size() * sizeof(float))
     archive.fail("warm", "is of another model");
   if (warm_.size() > 0) std::memcpy(warm_.data(), kept->bytes.data(), kept->bytes.size());
-  if (remembered_.size() > kRemembered) archive.fail("remembered", "holds too many messages");
-  for (const merge::PackedRef& each : remembered_) {
-    if (!each) archive.fail("remembered", "is no message");
-  }
 }
 
 }  // namespace hearsay::gossip

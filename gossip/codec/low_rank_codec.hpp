@@ -11,12 +11,11 @@
 // peer. Cost: 8 B a weight of memory; 8 rank flop a weight a message.
 #pragma once
 
-#include <deque>
-
 #include "gossip/codec/codec.hpp"
 #include "gossip/codec/ground.hpp"
 #include "gossip/codec/low_rank_factors.hpp"
 #include "gossip/codec/message.hpp"
+#include "gossip/codec/mirror_book.hpp"
 #include "kernels/core/buffer.hpp"
 
 namespace hearsay::gossip {
@@ -31,8 +30,6 @@ struct LowRankSlots {
 
 class LowRankCodec final : public Codec {
  public:
-  static constexpr std::size_t kRemembered = 4;
-
   LowRankCodec(CodecGroundRef ground, std::shared_ptr<const LowRankSlots> slots);
 
   merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) override;
@@ -53,15 +50,13 @@ class LowRankCodec final : public Codec {
   bool mirror(const merge::Packed& like, PackedBytes& bytes, Values& directions);
   void publish(std::span<const float> directions, std::span<const float> coefficients);
   std::string read_directions(PackedReader& reader, Values& directions) const;
-  std::string read_own(PackedReader& reader, Values& directions) const;
   void seed_start();
 
   CodecGroundRef ground_;
   std::shared_ptr<const LowRankSlots> slots_;
-  kernels::Buffer<float> published_;         // [weights]; of matrices alone
-  kernels::Buffer<float> warm_;              // Q of each matrix, one after the other
-  std::deque<merge::PackedRef> remembered_;  // newest last: messages up to their values
-  PackedBytes answered_;  // the partner's, likewise: for whoever made an answer and reads it back
+  kernels::Buffer<float> published_;  // [weights]; of matrices alone
+  kernels::Buffer<float> warm_;       // Q of each matrix, one after the other
+  MirrorBook book_;
 };
 
 }  // namespace hearsay::gossip

@@ -6,16 +6,10 @@
 #include <utility>
 
 #include "kernels/core/check.hpp"
-#include "kernels/core/digest.hpp"
 #include "kernels/core/rng.hpp"
 
 namespace hearsay::gossip {
 namespace {
-
-// Names a message by what it says up to its values.
-std::uint32_t name_of(PackedView where) {
-  return static_cast<std::uint32_t>(kernels::digest64(where));
-}
 
 // Where the values of the large tensors begin in the count of random numbers.
 std::uint64_t behind(std::size_t small) {
@@ -24,26 +18,6 @@ std::uint64_t behind(std::size_t small) {
 
 std::size_t values_bytes(const CodecGround& ground, std::size_t entries) {
   return value_bytes(ground.code, ground.places.small().size()) + value_bytes(ground.code, entries);
-}
-
-std::string hex_of(PackedView bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::uint8_t each : bytes) {
-    text += kDigits[each >> 4];
-    text += kDigits[each & 15u];
-  }
-  return text;
-}
-
-bool read_hex(const std::string& text, PackedBytes& bytes) {
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (text.size() % 2 != 0 || !std::all_of(text.begin(), text.end(), is_digit)) return false;
-  for (std::size_t i = 0; i < text.size(); i += 2)
-    bytes.push_back(static_cast<std::uint8_t>(digit(text[i]) << 4 | digit(text[i + 1])));
-  return true;
 }
 
 }  // namespace
@@ -87,9 +61,9 @@ bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers&
     return false;
   }
   if (support_->form() == PackedForm::entries) {
+    if (!book_.answers(reader.taken())) return false;
     put_head(bytes, PackedForm::same, ground_->tag);
-    put_number(bytes, name_of(reader.taken()));
-    answered_.assign(reader.taken().begin(), reader.taken().end());
+    put_number(bytes, MirrorBook::name_of(reader.taken()));
   } else {
     bytes.assign(reader.taken().begin(), reader.taken().end());
   }
@@ -101,9 +75,7 @@ void SparseCodec::choose(std::span<const float> weights, PackedBytes& bytes, Num
   for (const std::uint32_t i : ground_->places.small()) published_[i] = weights[i];
   put_head(bytes, support_->form(), ground_->tag);
   support_->choose(weights, published_.span(), bytes, at);
-  if (!is_mirrored_ || support_->form() != PackedForm::entries) return;
-  remembered_.push_back(bytes);
-  if (remembered_.size() > kRemembered) remembered_.pop_front();
+  if (is_mirrored_ && support_->form() == PackedForm::entries) book_.sent(bytes);
 }
 
 // Appends the values of the weights at these offsets, and publishes what a partner will decode.
@@ -148,24 +120,14 @@ std::string SparseCodec::read_where(PackedReader& reader, Numbers& at) const {
   std::string fault;
   const auto form = read_head(reader, ground_->tag, fault);
   if (!form) return fault;
-  if (*form == PackedForm::same) return read_same(reader, at);
+  if (*form == PackedForm::same) {
+    PackedView named;
+    if (fault = book_.look_up(reader, named); !fault.empty()) return fault;
+    PackedReader where(named);
+    return read_head(where, ground_->tag, fault) ? support_->read(where, at) : fault;
+  }
   if (*form != support_->form()) return "message names its weights in another way than this codec";
   return support_->read(reader, at);
-}
-
-std::string SparseCodec::read_same(PackedReader& reader, Numbers& at) const {
-  const auto name = reader.get<std::uint32_t>();
-  if (!name) return "message is cut off before the message that it answers";
-  const auto read = [&](const PackedBytes& named) {
-    PackedReader where(named);
-    std::string fault;
-    return read_head(where, ground_->tag, fault) ? support_->read(where, at) : fault;
-  };
-  for (const PackedBytes& each : remembered_) {
-    if (name_of(each) == *name) return read(each);
-  }
-  if (!answered_.empty() && name_of(answered_) == *name) return read(answered_);
-  return "message answers none of the last " + std::to_string(kRemembered) + " that this peer sent";
 }
 
 Unpacked SparseCodec::decode(const merge::Packed& message, std::span<const float> base,
@@ -194,8 +156,7 @@ Unpacked SparseCodec::decode(const merge::Packed& message, std::span<const float
 
 void SparseCodec::forget() {
   std::copy(ground_->start.begin(), ground_->start.end(), published_.data());
-  remembered_.clear();
-  answered_.clear();
+  book_.forget();
   support_->forget();
 }
 
@@ -204,16 +165,7 @@ void SparseCodec::state(Archive& archive) {
   archive.array("published", published_);
   if (published_.size() != ground_->start.size()) archive.fail("published", "is of another model");
   archive("support", *support_);
-  if (!is_mirrored_) return;
-  std::vector<std::string> texts;
-  for (const PackedBytes& each : remembered_) texts.push_back(hex_of(each));
-  archive("remembered", texts);
-  if (!archive.loading()) return;
-  remembered_.clear();
-  if (texts.size() > kRemembered) archive.fail("remembered", "holds too many messages");
-  for (const std::string& text : texts) {
-    if (!read_hex(text, remembered_.emplace_back())) archive.fail("remembered", "is no message");
-  }
+  if (is_mirrored_) book_.state_as_text(archive);
 }
 
 }  // namespace hearsay::gossip

@@ -4,14 +4,13 @@
 // values. Weights minus published is the memory of what has not been said, rounding included, so
 // that it is said later (error feedback: Stich et al. 2018, "Sparsified SGD with memory").
 // Mirrored: an answer speaks of the weights of the message that it answers, and names them by that
-// message; a peer remembers what its last kRemembered messages spoke of. Compute lane of one peer.
+// message (mirror_book.hpp). Compute lane of one peer.
 // Cost: that of the choice, 8 B a weight of memory, 12 B an entry.
 #pragma once
 
-#include <deque>
-
 #include "gossip/codec/codec.hpp"
 #include "gossip/codec/ground.hpp"
+#include "gossip/codec/mirror_book.hpp"
 #include "gossip/codec/support.hpp"
 #include "kernels/core/buffer.hpp"
 
@@ -19,8 +18,6 @@ namespace hearsay::gossip {
 
 class SparseCodec final : public Codec {
  public:
-  static constexpr std::size_t kRemembered = 4;
-
   SparseCodec(CodecGroundRef ground, std::unique_ptr<Support> support, bool is_mirrored,
               kernels::PeerId self);
 
@@ -42,17 +39,15 @@ class SparseCodec final : public Codec {
   void say(std::span<const float> weights, std::span<const std::uint32_t> offsets,
            std::uint64_t first, PackedBytes& bytes);
   std::string read_where(PackedReader& reader, Numbers& at) const;
-  std::string read_same(PackedReader& reader, Numbers& at) const;
   void hear(std::span<const std::uint32_t> offsets, PackedView section, std::span<float> in) const;
 
   CodecGroundRef ground_;
   std::unique_ptr<Support> support_;
   bool is_mirrored_;
-  std::uint64_t key_;                   // of this peer's random rounding
-  std::uint64_t said_ = 0;              // messages
-  kernels::Buffer<float> published_;    // [weights]
-  std::deque<PackedBytes> remembered_;  // newest last: messages up to their values
-  PackedBytes answered_;  // the partner's, likewise: for whoever made an answer and reads it back
+  std::uint64_t key_;                 // of this peer's random rounding
+  std::uint64_t said_ = 0;            // messages
+  kernels::Buffer<float> published_;  // [weights]
+  MirrorBook book_;
 };
 
 }  // namespace hearsay::gossip

@@ -13,8 +13,6 @@
 namespace hearsay::cuda {
 namespace {
 
-constexpr std::size_t kMostOpened = 64;  // slabs of a store double, so a run has a dozen
-
 void choose(int device) { must(cudaSetDevice(device), "choosing GPU " + std::to_string(device)); }
 
 // Gives the block back when the copy into it fails.
@@ -55,7 +53,8 @@ Source::~Source() {
 
 const Source::Opened& Source::open(const Handle& handle) {
   if (const auto found = opened_.find(handle); found != opened_.end()) return found->second;
-  if (opened_.size() >= kMostOpened) throw CudaFault("too many pieces of another process's memory");
+  if (opened_.size() >= HS_CUDA_MOST_OPENED)
+    throw CudaFault("too many pieces of another process's memory");
   cudaIpcMemHandle_t of{};
   std::memcpy(&of, handle.data(), handle.size());
   void* begin = nullptr;

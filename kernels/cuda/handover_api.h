@@ -17,6 +17,10 @@
 extern "C" {
 #endif
 
+/* Pieces of memory of one process that a source opens: slabs of a store double, so a run has a
+ * dozen. Who lends gives no tickets for more. */
+enum { HS_CUDA_MOST_OPENED = 64 };
+
 /* For one snapshot of one process, as bytes; good while the snapshot is kept. */
 typedef struct {
   unsigned char memory[64];    /* cudaIpcMemHandle_t of the allocation */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/device_handover.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <fstream>
 #include <utility>
@@ -95,6 +96,14 @@ std::optional<HandoverOffer> read_offer(const std::string& text) {
   return offer;
 }
 
+bool LentMemory::admits(const HandoverTicket& ticket) {
+  const auto of_library = std::bit_cast<HsCudaTicket>(ticket);
+  Handle handle;
+  std::copy(std::begin(of_library.memory), std::end(of_library.memory), handle.begin());
+  if (given_.contains(handle)) return true;
+  return given_.size() < kMost && given_.insert(handle).second;
+}
+
 std::unique_ptr<DeviceHandover> DeviceHandover::make(const DeviceSnapshots& snapshots) {
   std::unique_ptr<DeviceHandover> made(new DeviceHandover(snapshots));
   HandoverOffer offer;
@@ -127,7 +136,9 @@ std::unique_ptr<HandoverSource> DeviceHandover::open(const std::string& text) {
 std::optional<HandoverTicket> DeviceHandover::ticket(const merge::Snapshot& weights) {
   const auto ticket = snapshots_.ticket(weights);
   if (!ticket) return std::nullopt;
-  return std::bit_cast<HandoverTicket>(*ticket);
+  const auto given = std::bit_cast<HandoverTicket>(*ticket);
+  if (!lent_.admits(given)) return std::nullopt;
+  return given;
 }
 
 }  // namespace hearsay::runtime

@@ -5,14 +5,31 @@
 // (containers may close it, GPUs may not reach each other) is found out by taking a first snapshot.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "kernels/cuda/handover_api.h"
 #include "merge/snapshot.hpp"
 #include "runtime/device/device_snapshots.hpp"
 #include "runtime/net/handover.hpp"
 
 namespace hearsay::runtime {
+
+// Of which pieces of this process's memory tickets were given. A reader opens each once and keeps
+// it open, up to a bound: tickets for more would end its connections.
+class LentMemory {
+ public:
+  static constexpr std::size_t kMost = HS_CUDA_MOST_OPENED;
+
+  // False: the ticket is for one piece too many; its weights go as bytes.
+  bool admits(const HandoverTicket& ticket);
+
+ private:
+  using Handle = std::array<unsigned char, sizeof(HsCudaTicket::memory)>;
+  std::set<Handle> given_;
+};
 
 class DeviceHandover final : public Handover {
  public:
@@ -30,6 +47,7 @@ class DeviceHandover final : public Handover {
   const DeviceSnapshots& snapshots_;
   merge::SnapshotRef first_;  // what others try the way with
   std::string offer_;
+  LentMemory lent_;
 };
 
 // What an offer says, by its parts; none when it is no offer.

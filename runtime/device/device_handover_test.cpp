@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/device_handover.hpp"
 
+#include <bit>
+
 #include "runtime/net/hello.hpp"
 #include "tests/catch.hpp"
 
@@ -39,4 +41,22 @@ TEST_CASE("an offer travels in a hello, and one that is too long does not") {
   CHECK(decode_hello(encode_hello(hello))->handover == hello.handover);
   hello.handover += 'x';
   CHECK(decode_hello(encode_hello(hello))->handover.empty());
+}
+
+TEST_CASE("tickets are given for as many pieces of memory as a reader opens, and no more") {
+  LentMemory lent;
+  const auto ticket = [](std::size_t piece, std::uint64_t at) {
+    HsCudaTicket made{};
+    made.memory[1] = static_cast<unsigned char>(piece);
+    made.memory[63] = static_cast<unsigned char>(piece / 7);
+    made.values_at = at;
+    return std::bit_cast<HandoverTicket>(made);
+  };
+  CHECK(LentMemory::kMost == 64);
+  for (std::size_t piece = 0; piece < 100; ++piece) {
+    for (std::uint64_t at = 0; at < 3; ++at)
+      CHECK(lent.admits(ticket(piece, 4096 * at)) == (piece < LentMemory::kMost));
+  }
+  for (std::size_t piece = 0; piece < 100; ++piece)  // what was lent before still is
+    CHECK(lent.admits(ticket(piece, 1)) == (piece < LentMemory::kMost));
 }

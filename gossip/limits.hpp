@@ -52,9 +52,11 @@ inline constexpr auto kAvoidFirst = 500ms;
 inline constexpr auto kBusyFirst = 50ms;
 inline constexpr auto kAvoidMost = 30s;
 // Between questions about examples that a partner was offered and has not answered for; a tenth of
-// the time a partner may be silent. And offers that wait for a mini-batch boundary.
+// the time a partner may be silent. And frames about examples that wait for a mini-batch boundary:
+// of all, and of one kind from one sender, who has one offer at a time under way.
 inline constexpr auto kAskAgain = 2s;
 inline constexpr std::size_t kOffersWaiting = 64;
+inline constexpr std::size_t kOffersOfOne = 4;
 // Late joiners that wait for this peer's weights; more are told to ask somebody else.
 inline constexpr std::size_t kFetches = 16;
 // A late joiner that reaches nobody for this long begins with its own weights.

@@ -187,11 +187,12 @@ void note_restart(const std::optional<OuterOptimizer::Restart>& restart, Turn& t
   turn.record(std::move(event));
 }
 
-void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn) {
-  if (!peer.strikes.add(from, peer.merge_clock())) return;
-  turn.record(fault_event("bad weights", from,
-                          "three models in a row refused, " +
-                              std::to_string(peer.strikes.total(from)) +
+void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn, Misdeed kind) {
+  if (!peer.strikes.add(from, peer.merge_clock(), kind)) return;
+  const bool of_weights = kind == Misdeed::weights;
+  turn.record(fault_event(of_weights ? "bad weights" : "bad examples", from,
+                          std::string(of_weights ? "three models" : "three lists of examples") +
+                              " in a row refused, " + std::to_string(peer.strikes.total(from)) +
                               " in all; the last one: " + std::string(why),
                           "ignores it for " + std::to_string(limits::kCoolDownMerges) + " merges"));
 }

@@ -31,8 +31,10 @@ void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn
 // The outer optimiser has dropped its momentum: says so.
 void note_restart(const std::optional<OuterOptimizer::Restart>& restart, Turn& turn);
 
-// A refusal that speaks against the sender; the third in a row has it ignored for a while.
-void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn);
+// A refusal that speaks against the sender; the third of a kind in a row has it ignored for a
+// while.
+void strike(PeerId from, std::string_view why, PeerState& peer, Turn& turn,
+            Misdeed kind = Misdeed::weights);
 
 // Log lines of weights on their way; `density` as in Spoken.
 Event sent_event(const Frame& frame, const PeerState& peer,

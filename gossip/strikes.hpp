@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sends what must not be merged: values that are not finite, norms that explode, weights that
-// were sent before. Three in a row and the sender is ignored for a while: neither measured nor
-// chosen. A good model ends the row; the total stays.
+// were sent before; or lists of examples that cannot be read. Three of a kind in a row and the
+// sender is ignored for a while: neither measured nor chosen. A good one of the kind ends its row;
+// the total stays.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 
@@ -13,20 +15,24 @@
 
 namespace hearsay::gossip {
 
+enum class Misdeed : std::uint8_t { weights, examples };
+
 class Strikes {
  public:
   // `turn`: merges of this peer that were due so far, its clock for the cool-down. True when this
   // one was the third.
-  bool add(kernels::PeerId from, std::uint64_t turn) {
+  bool add(kernels::PeerId from, std::uint64_t turn, Misdeed kind = Misdeed::weights) {
     Entry& entry = entries_[from];
     ++entry.total;
-    if (++entry.row < limits::kStrikes) return false;
-    entry.row = 0;
+    std::uint32_t& row = entry.rows[static_cast<std::size_t>(kind)];
+    if (++row < limits::kStrikes) return false;
+    row = 0;
     entry.ignored_until = turn + limits::kCoolDownMerges;
     return true;
   }
-  void clear(kernels::PeerId from) {
-    if (const auto found = entries_.find(from); found != entries_.end()) found->second.row = 0;
+  void clear(kernels::PeerId from, Misdeed kind = Misdeed::weights) {
+    const auto found = entries_.find(from);
+    if (found != entries_.end()) found->second.rows[static_cast<std::size_t>(kind)] = 0;
   }
   bool ignores(kernels::PeerId from, std::uint64_t turn) const {
     const auto found = entries_.find(from);
@@ -45,9 +51,13 @@ class Strikes {
 
  private:
   struct Entry {
-    std::uint32_t row = 0;
+    std::array<std::uint32_t, 2> rows{};  // [Misdeed]
     std::uint64_t total = 0, ignored_until = 0;
-    void state(Archive& a) { a("row", row)("total", total)("ignored_until", ignored_until); }
+    void state(Archive& a) {
+      a("row", rows[0])("total", total)("ignored_until", ignored_until);
+      // Of examples: not in a state of an earlier hearsay.
+      if (!a.loading() || a.has("examples_row")) a("examples_row", rows[1]);
+    }
   };
   std::map<kernels::PeerId, Entry> entries_;  // few
 };

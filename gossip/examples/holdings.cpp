@@ -51,7 +51,7 @@ bool Holdings::apply(std::string_view line, std::uint32_t peers) {
 }
 
 bool Holdings::apply_offer(PeerId peer, std::uint64_t seq, Words& words) {
-  if (open_.contains(peer)) return false;
+  if (open_.contains(peer) || seq == ~std::uint64_t{0}) return false;
   Offer offer{seq, {}, {}};
   while (!words.over()) {
     std::uint32_t id = 0;
@@ -64,6 +64,7 @@ bool Holdings::apply_offer(PeerId peer, std::uint64_t seq, Words& words) {
   }
   if (offer.ids.empty() || offer.ids.size() > 64) return false;
   open_.emplace(peer, std::move(offer));
+  last_offer_ = std::max(last_offer_, seq);
   return true;
 }
 

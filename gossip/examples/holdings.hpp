@@ -46,6 +46,7 @@ class Holdings {
   const std::map<std::uint32_t, std::uint8_t>& labels() const noexcept { return labels_; }
   const std::map<PeerId, Offer>& open() const noexcept { return open_; }
   const std::map<PeerId, Taken>& taken() const noexcept { return taken_; }
+  std::uint64_t last_offer() const noexcept { return last_offer_; }  // the largest number; 0: none
 
   static std::string offer_line(PeerId to, const Offer& offer);
   static std::string took_line(PeerId from, const Taken& taken,
@@ -61,6 +62,7 @@ class Holdings {
   std::map<std::uint32_t, std::uint8_t> labels_;
   std::map<PeerId, Offer> open_;
   std::map<PeerId, Taken> taken_;
+  std::uint64_t last_offer_ = 0;
 };
 
 // What the lines make of a shard. Stops at the first that is no line of this peer, as what follows

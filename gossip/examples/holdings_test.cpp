@@ -38,6 +38,9 @@ TEST_CASE("lines that a peer has written down give what it owns") {
   CHECK(held.labels().at(99) == 3);
   REQUIRE(held.apply(Holdings::took_line(PeerId(2), {6, 0}, {}), kPeers));
   CHECK(held.taken().at(PeerId(2)).seq == 6);
+  CHECK(held.last_offer() == 77);
+  REQUIRE(held.apply("offer p05 12 11", kPeers));
+  CHECK(held.last_offer() == 77);
 }
 
 TEST_CASE("lines that cannot have been written are refused and change nothing") {
@@ -56,6 +59,7 @@ TEST_CASE("lines that cannot have been written are refused and change nothing") 
            "offer p08 78 11",
            "offer q06 78 11",
            "offer p06 78 11 11",
+           "offer p06 18446744073709551615 11",
            "took p01 9 1 51:4",
            "took p01 10 3 51:4",
            "took p01 10 1 51",

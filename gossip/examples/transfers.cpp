@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gossip/examples/transfers.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -35,6 +36,7 @@ bool is_new(const Frame& frame, const std::map<PeerId, Holdings::Taken>& taken) 
 void Transfers::restore(const Holdings& held) {
   open_ = held.open();
   taken_ = held.taken();
+  last_offer_ = held.last_offer();
 }
 
 void Transfers::offer(PeerId partner, PeerState& peer, Turn& turn) {
@@ -46,6 +48,9 @@ void Transfers::offer(PeerId partner, PeerState& peer, Turn& turn) {
   const std::vector<Example> examples = store->choose(partner, alike, plan_->most, plan_->copies);
   if (examples.empty()) return;
   Frame frame = control_frame(FrameKind::examples, partner, 0, peer);
+  // A start may count from where an earlier one had been: a taker would take the offer for an old
+  // one and answer with what it had taken then.
+  peer.next_seq = std::max(peer.next_seq, last_offer_ + 1);
   frame.seq = peer.next_seq++;
   frame.wants_ack = !plan_->copies;
   frame.packed = encode(examples, store->shape());
@@ -54,6 +59,7 @@ void Transfers::offer(PeerId partner, PeerState& peer, Turn& turn) {
     for (const Example& example : examples) offer.ids.push_back(example.id);
     persist(Holdings::offer_line(partner, offer), turn);
     open_.emplace(partner, std::move(offer));
+    last_offer_ = frame.seq;
   }
   Event sent = moved_event("examples.sent", "to", partner, frame.seq, examples.size());
   sent.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
@@ -85,7 +91,9 @@ void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
   }
   const bool heeded = offer.packed && !peer.ignores(offer.from);
   const auto examples = heeded ? decode(*offer.packed, store.shape(), kMostOffered) : std::nullopt;
-  if (heeded && !examples) strike(offer.from, "examples that cannot be read", peer, turn);
+  if (heeded && !examples)
+    strike(offer.from, "examples that cannot be read", peer, turn, Misdeed::examples);
+  if (examples) peer.strikes.clear(offer.from, Misdeed::examples);
   const std::uint64_t taken = examples ? store.take(offer.from, *examples, !counts) : 0;
   Event received = moved_event("examples.received", "from", offer.from, offer.seq,
                                examples ? examples->size() : 0);
@@ -135,7 +143,10 @@ void Transfers::ask_again(PeerState& peer, Turn& turn) {
 
 void Transfers::state(Archive& archive) {
   archive("open", open_)("taken", taken_);
+  // Not in a state of an earlier hearsay.
+  if (!archive.loading() || archive.has("last_offer")) archive("last_offer", last_offer_);
   if (!archive.loading()) return;
+  if (last_offer_ == ~std::uint64_t{0}) archive.fail("last_offer", "is out of range");
   for (const auto& [taker, offer] : open_) {
     if (offer.ids.empty() || offer.ids.size() > kMostOffered)
       archive.fail("open", "has not 1 to 64 examples");

@@ -7,8 +7,9 @@
 //           nothing heard:  ── offered s? ──▶         has it come? if not, it never will: receipt
 //                                                     s, none
 //
-// One offer at a time goes from a peer to another, numbered by the giver's count of payloads, so a
-// taker keeps one number a giver and answers any repetition alike. What both have to remember is
+// One offer at a time goes from a peer to another, numbered by the giver's count of payloads and
+// above all that it has written down, so a taker keeps one number a giver and answers any
+// repetition alike. What both have to remember is
 // written down (action::Persist) before a message depends on it; a peer that died knows again what
 // it owned. An offer to a peer that stays away stays set aside: whether it was taken nobody else
 // can know (two-phase commit blocks there: Skeen 1981). Invariant over a pool at any instant: every
@@ -64,6 +65,7 @@ class Transfers {
   std::shared_ptr<const TransferPlan> plan_;
   std::map<PeerId, Holdings::Offer> open_;   // by taker
   std::map<PeerId, Holdings::Taken> taken_;  // newest, by giver
+  std::uint64_t last_offer_ = 0;             // largest number of an own one that was written down
 };
 
 }  // namespace hearsay::gossip

@@ -173,6 +173,21 @@ TEST_CASE("one that the taker has already stays with both as it was") {
   CHECK(taker.owns(3));
 }
 
+TEST_CASE("a start that counts as an earlier one did numbers no offer as an earlier one") {
+  Node giver(0), taker(1);
+  giver.receive(taker.receive(giver.offer(1)[0])[0]);
+  giver.receive(taker.receive(giver.offer(1)[0])[0]);
+  CHECK(taker.model->store.aside.size() == kEach + 16);
+  giver.life = 1;  // twice the same start, as when its number was lost
+  for (int start = 0; start < 2; ++start) {
+    giver.begin();
+    giver.receive(taker.receive(giver.offer(1)[0])[0]);
+    CHECK(giver.peer->transfers->all_settled());
+    CHECK(taker.model->store.aside.size() == kEach + 24 + 8 * static_cast<std::size_t>(start));
+  }
+  CHECK(giver.model->store.aside.size() == kEach - 32);
+}
+
 TEST_CASE("copies need no receipt, and nothing is set aside or written down") {
   Node giver(0, 8, true), taker(1, 8, true);
   const auto offer = giver.offer(1);

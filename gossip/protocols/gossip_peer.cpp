@@ -306,6 +306,10 @@ void GossipPeer::serve_inbox(Turn& turn) {
 // The examples of a mini-batch in progress stay where they are until it is done.
 void GossipPeer::examples_came(const Frame& frame, Turn& turn) {
   if (!peer_.transfers || example_frames_.size() >= limits::kOffersWaiting) return;
+  const auto of_one = std::count_if(
+      example_frames_.begin(), example_frames_.end(),
+      [&](const Frame& each) { return each.from == frame.from && each.kind == frame.kind; });
+  if (std::cmp_greater_equal(of_one, limits::kOffersOfOne)) return;
   example_frames_.push_back(frame);
   if (at_boundary()) serve_examples(turn);
 }

@@ -2,13 +2,10 @@
 #include "runtime/log/event_writer.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
@@ -21,20 +18,6 @@ constexpr std::size_t kBufferBytes = 64 * 1024;
 
 bool is_reserved(std::string_view key) {
   return key == "ev" || key == "t_ns" || key == "peer" || key == "n";
-}
-
-// A killed writer's lock goes when the kernel has taken its memory apart, which may take a moment.
-constexpr std::chrono::milliseconds kLockPatience{2000}, kLockTick{20};
-
-// A file system without locks is used without.
-bool lock_in_time(int descriptor) {
-  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
-  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return true;
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(kLockTick);
-  }
-  return true;
 }
 
 }  // namespace

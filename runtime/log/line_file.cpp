@@ -24,6 +24,10 @@ constexpr std::size_t kPieceBytes = 1 << 16;
 LineFile::LineFile(std::string path) : path_(std::move(path)) {
   file_ = open_file(path_, O_RDWR | O_CREAT | O_APPEND);
   if (!file_.is_open()) fail(path_, "cannot be opened", errno);
+  if (!lock_in_time(file_.get())) {
+    throw kernels::UsageError(
+        path_ + ": another process is writing it; this peer has not ended, wait for it");
+  }
   std::string text;
   std::vector<char> piece(kPieceBytes);
   for (std::size_t at = 0;;) {

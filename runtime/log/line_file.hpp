@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of lines, each on disk when append() returns, for what must not be forgotten. A last line
-// without its end was never promised to anybody: it is cut off when the file is opened. Throws a
-// Fault with path and errno text. Lane: one at a time. Cost: a write and an fsync a line.
+// without its end was never promised to anybody: it is cut off when the file is opened. One process
+// at a time has it open. Throws a Fault with path and errno text. Lane: one at a time. Cost: a
+// write and an fsync a line.
 #pragma once
 
 #include <span>

@@ -25,6 +25,19 @@ TEST_CASE("lines are there again, and a last one without its end is cut off") {
   CHECK(read_text(path) == "one\ntwo 2\nthree\n");
 }
 
+TEST_CASE("a second writer is refused, and changes nothing") {
+  const TempDir dir;
+  const std::string path = dir.file("lines");
+  {
+    LineFile first(path);
+    first.append("one");
+    write_text(path, "one\nhalf");  // as while the first one writes
+    CHECK_THROWS_WITH(LineFile(path), Catch::Contains("another process is writing it"));
+    CHECK(read_text(path) == "one\nhalf");
+  }
+  CHECK(LineFile(path).lines().size() == 1);
+}
+
 TEST_CASE("a file that cannot be opened is said with its path") {
   const TempDir dir;
   CHECK_THROWS_AS(LineFile(dir.file("absent/lines")), hearsay::kernels::Fault);

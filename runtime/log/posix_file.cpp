@@ -2,12 +2,15 @@
 #include "runtime/log/posix_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace hearsay::runtime {
@@ -72,6 +75,17 @@ std::ptrdiff_t read_at(int descriptor, std::span<char> bytes, std::size_t offset
     }
   }
   return static_cast<std::ptrdiff_t>(done);
+}
+
+bool lock_in_time(int descriptor) {
+  constexpr std::chrono::milliseconds kPatience{2000}, kTick{20};
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return true;
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(kTick);
+  }
+  return true;
 }
 
 int sync_file(int descriptor) noexcept {

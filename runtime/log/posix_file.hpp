@@ -40,6 +40,11 @@ WriteOutcome write_all(int descriptor, std::string_view bytes) noexcept;
 // -1: errno.
 std::ptrdiff_t read_at(int descriptor, std::span<char> bytes, std::size_t offset_bytes) noexcept;
 
+// Locks a file for its writer (flock), and waits for the lock of one that was just killed, which
+// goes when the kernel has taken its memory apart: up to 2 s. False: another process holds it. A
+// file system without locks is used without.
+bool lock_in_time(int descriptor);
+
 // 0 or errno. A kind of file that cannot be synced (a pipe, some network mounts) counts as synced.
 int sync_file(int descriptor) noexcept;
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "gossip/codec/testkit.hpp"
+#include "gossip/codec/testkit_pair.hpp"
 #include "tests/catch.hpp"
 
 namespace hearsay::gossip {
@@ -25,11 +25,10 @@ std::size_t settled(double noise_over_distance) {
   return fit.rung();
 }
 
-std::shared_ptr<const CodecPlan> fitted(const kernels::Layout& layout,
-                                        std::span<const float> start) {
+CodecSettings fitted() {
   CodecSettings settings = sparse(Kind::blocks, 0.25, ValueKind::fp32, true);
   settings.fits_bits = true;
-  return make_codec_plan(settings, layout, start, 3);
+  return settings;
 }
 
 double mean_square(std::span<const float> a, std::span<const float> b) {
@@ -78,26 +77,24 @@ TEST_CASE("More bits come at once, fewer after three messages; what is no number
 }
 
 TEST_CASE("Two peers that answer each other meet, with ever more bits, and their mean stays") {
-  const kernels::Layout layout = layered();
-  const std::size_t n = layout.size();
-  const std::vector<float> start = normals(n, 0.05, 1);
-  const auto plan = fitted(layout, start);
-  const auto a = plan->make(PeerId(0)), b = plan->make(PeerId(1));
-  std::vector<float> wa = start, wb = start, of_a(n), of_b(n);
-  drift(wa, 0.02, 2);
-  drift(wb, 0.02, 3);
+  TwoPeers peers(fitted(), 0.02);
+  const std::size_t n = peers.size();
+  Codec& a = *peers.first;
+  Codec& b = *peers.second;
+  std::vector<float>&wa = peers.of_first, &wb = peers.of_second;
+  std::vector<float> of_a(n), of_b(n);
   std::vector<double> sums(n);
   for (std::size_t i = 0; i < n; ++i) sums[i] = static_cast<double>(wa[i]) + wb[i];
   const double at_first = mean_square(wa, wb);
   std::vector<std::string> spoken;
   for (int exchange = 0; exchange < 200; ++exchange) {
-    const auto question = a->encode(wa, nullptr);
-    if (spoken.empty() || spoken.back() != *a->spoken()) spoken.push_back(*a->spoken());
-    REQUIRE(a->decode(*question, wa, of_a).fault == "");
-    a->said(mean_square(of_a, wa));
-    const auto answer = b->encode(wb, question.get());
-    REQUIRE(a->decode(*answer, of_a, of_b).fault == "");
-    a->heard(mean_square(of_b, of_a));
+    const auto question = a.encode(wa, nullptr);
+    if (spoken.empty() || spoken.back() != *a.spoken()) spoken.push_back(*a.spoken());
+    REQUIRE(a.decode(*question, wa, of_a).fault == "");
+    a.said(mean_square(of_a, wa));
+    const auto answer = b.encode(wb, question.get());
+    REQUIRE(a.decode(*answer, of_a, of_b).fault == "");
+    a.heard(mean_square(of_b, of_a));
     for (std::size_t i = 0; i < n; ++i) {
       const float step = 0.5f * (of_b[i] - of_a[i]);
       wa[i] += step;

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "gossip/codec/testkit.hpp"
+#include "gossip/codec/testkit_pair.hpp"
 #include "tests/catch.hpp"
 
 namespace hearsay::gossip {
@@ -33,11 +33,10 @@ Settled settled(double a_byte) {
   return result;
 }
 
-std::shared_ptr<const CodecPlan> ladder_plan(const kernels::Layout& layout,
-                                             std::span<const float> start) {
+CodecSettings ladder() {
   CodecSettings settings;
   settings.kind = Kind::ladder;
-  return make_codec_plan(settings, layout, start, 3);
+  return settings;
 }
 
 }  // namespace
@@ -73,14 +72,11 @@ TEST_CASE(
 }
 
 TEST_CASE("Whatever a peer speaks, its partner understands, and answers alike") {
-  const kernels::Layout layout = layered();
-  const std::size_t n = layout.size();
-  const std::vector<float> start = normals(n, 0.05, 1);
-  const auto plan = ladder_plan(layout, start);
-  const auto speaker = plan->make(PeerId(0)), listener = plan->make(PeerId(1));
-  std::vector<float> w = start, other = start, in(n);
-  drift(w, 0.01, 2);
-  drift(other, 0.01, 3);
+  const TwoPeers peers(ladder(), 0.01);
+  const auto &speaker = peers.first, &listener = peers.second;
+  const auto& plan = peers.plan;
+  const std::vector<float>&w = peers.of_first, &other = peers.of_second;
+  std::vector<float> in(peers.size());
   std::vector<std::size_t> bytes;
   for (int exchange = 0; exchange < 40; ++exchange) {
     const auto question = speaker->encode(w, nullptr);
@@ -105,19 +101,17 @@ TEST_CASE("Whatever a peer speaks, its partner understands, and answers alike") 
 }
 
 TEST_CASE("A ladder goes on from a kept state as it was") {
-  const kernels::Layout layout = layered();
-  const std::vector<float> start = normals(layout.size(), 0.05, 1);
-  const auto plan = ladder_plan(layout, start);
-  const auto codec = plan->make(PeerId(0)), again = plan->make(PeerId(0));
-  std::vector<float> w = start;
-  drift(w, 0.01, 2);
+  const TwoPeers peers(ladder(), 0.01);
+  const auto& codec = peers.first;
+  const auto again = peers.plan->make(PeerId(0));
+  std::vector<float> w = peers.of_first;
   codec->encode(w, nullptr);
   codec->adapt(0.9);
   codec->encode(w, nullptr);
   Archive kept;
   codec->state(kept);
   Archive from(Archive::Json::parse(kept.json().dump()), kept.arrays());
-  from.of_model(layout.size());
+  from.of_model(peers.size());
   from.of_pool(4);
   again->state(from);
   for (int message = 0; message < 6; ++message) {

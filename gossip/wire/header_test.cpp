@@ -42,6 +42,16 @@ Sketch sketch_of(std::uint32_t peer, std::uint32_t values, std::uint64_t version
 
 std::span<const std::byte, kHeaderBytes> view(const HeaderBytes& bytes) { return bytes; }
 
+// Of a request that is of this kind instead, with this payload.
+std::string fault_of(FrameKind kind, bool packed, std::uint64_t bytes,
+                     const Expectation& expected) {
+  Header h = request();
+  h.kind = static_cast<std::uint8_t>(kind);
+  h.packed = packed;
+  h.payload_bytes = bytes;
+  return find_fault(h, expected);
+}
+
 }  // namespace
 
 TEST_CASE("CRC-32C has the known value and may be continued") {
@@ -199,11 +209,7 @@ TEST_CASE("in a pool with a codec weights come in it, within its bound, and mode
   Expectation expected = kExpected;
   expected.most_packed_bytes = 500;
   const auto fault = [&](FrameKind kind, bool packed, std::uint64_t bytes) {
-    Header h = request();
-    h.kind = static_cast<std::uint8_t>(kind);
-    h.packed = packed;
-    h.payload_bytes = bytes;
-    return find_fault(h, expected);
+    return fault_of(kind, packed, bytes, expected);
   };
   for (const FrameKind kind : {FrameKind::push, FrameKind::request, FrameKind::reply}) {
     CHECK(fault(kind, true, 1).empty());
@@ -231,11 +237,7 @@ TEST_CASE("in a pool with a codec weights come in it, within its bound, and mode
 TEST_CASE("examples come in pools that pass them on, 1 to 64 of the pool's size") {
   Expectation expected = kExpected;
   const auto fault = [&](FrameKind kind, bool packed, std::uint64_t bytes) {
-    Header h = request();
-    h.kind = static_cast<std::uint8_t>(kind);
-    h.packed = packed;
-    h.payload_bytes = bytes;
-    return find_fault(h, expected);
+    return fault_of(kind, packed, bytes, expected);
   };
   CHECK(fault(FrameKind::examples, true, 840) == "examples in a pool that passes none on");
   CHECK(fault(FrameKind::receipt, false, 0) == "examples in a pool that passes none on");

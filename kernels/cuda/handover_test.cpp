@@ -66,6 +66,13 @@ class Partner {
   int to_ = -1, from_ = -1;
 };
 
+// A process that lends, and what this one takes from it.
+struct Reader {
+  Partner partner;
+  TrainerPtr trainer = make_trainer(0, 1);
+  SourcePtr source = make_source(trainer);
+};
+
 // Of every device, when there are several.
 std::vector<int> devices() {
   int error = 0;
@@ -105,9 +112,8 @@ TEST_CASE("another process takes the bits that were there, and gives its own") {
 }
 
 TEST_CASE("weights that were written over are not taken for those of the ticket") {
-  Partner partner;
-  const TrainerPtr trainer = make_trainer(0, 1);
-  const SourcePtr source = make_source(trainer);
+  Reader reader;
+  auto& [partner, trainer, source] = reader;
   const HsCudaTicket ticket = partner.lend(3);
   CHECK(take_over(source, ticket) == digest_text(random_values(3)));
   CHECK(partner.ask("drop") == "done");
@@ -138,9 +144,8 @@ TEST_CASE(
 }
 
 TEST_CASE("tickets that mean nothing are refused") {
-  Partner partner;
-  const TrainerPtr trainer = make_trainer(0, 1);
-  const SourcePtr source = make_source(trainer);
+  Reader reader;
+  auto& [partner, trainer, source] = reader;
   const HsCudaTicket good = partner.lend(1);
   REQUIRE(take_over(source, good) == digest_text(random_values(1)));
   HsCudaTicket bad = good;

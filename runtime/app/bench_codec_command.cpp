@@ -72,6 +72,7 @@ Json row_json(const CodecRow& row) {
           {"bits_a_weight", row.bits_a_weight()},
           {"bits_of_said", row.bits_of_said()},
           {"bound_bits", row.bound_bits},
+          {"error", row.error},
           {"encode_us", row.encode_p50_s * 1e6},
           {"decode_us", row.decode_p50_s * 1e6},
           {"encode_mb_per_s", 4e-6 * row.weights_per_s(row.encode_p50_s)},
@@ -80,9 +81,9 @@ Json row_json(const CodecRow& row) {
 }
 
 void print_row(const CodecRow& row) {
-  print("   %-21s  %-9s  %9zu  %9.0f  %8.4f  %7.2f  %7.2f  %8.0f  %8.0f  %5llu\n",
+  print("   %-21s  %-9s  %9zu  %9.0f  %8.4f  %7.2f  %7.2f  %6.4f  %8.0f  %8.0f  %5llu\n",
         row.codec.c_str(), row.drift.c_str(), row.n, row.message_bytes, row.bits_a_weight(),
-        row.bits_of_said(), row.bound_bits, 4e-6 * row.weights_per_s(row.encode_p50_s),
+        row.bits_of_said(), row.bound_bits, row.error, 4e-6 * row.weights_per_s(row.encode_p50_s),
         4e-6 * row.weights_per_s(row.decode_p50_s), static_cast<unsigned long long>(row.wrong));
   std::cout.flush();
 }
@@ -105,16 +106,18 @@ int bench_codec_command(const std::vector<std::string>& args) {
         json["header"],
         "1 thread, medians of 25 messages; bits of a weight of the model, of one that is "
         "said, and of that by entropy:\n# H(rho)/rho for its position if the message names "
-        "it, and its value; MB/s of weights (4 n bytes); every value checked");
+        "it, and its value; error: |heard - w| / |w - start| of who has heard all 25;\n# MB/s of "
+        "weights (4 n bytes); every value checked");
     print(
-        "#  codec                  drift              n      bytes    bits_n   bits_k    bound  "
+        "#  codec                  drift              n      bytes    bits_n   bits_k    bound   "
+        "error  "
         "enc_MB/s  dec_MB/s  wrong\n");
   }
   std::uint64_t wrong = 0;
   for (const std::size_t n : sizes) {
     for (const Spec& spec : specs) {
-      for (const bool is_clustered : {false, true}) {
-        const CodecRow row = bench_codec(spec, n, is_clustered);
+      for (const Drift drift : kDrifts) {
+        const CodecRow row = bench_codec(spec, n, drift);
         wrong += row.wrong;
         json["rows"].push_back(row_json(row));
         if (!as_json) print_row(row);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gossip/codec/low_rank_codec.hpp"
 #include "kernels/core/check.hpp"
 #include "kernels/core/rng.hpp"
 #include "runtime/bench/distribution.hpp"
@@ -19,13 +20,48 @@ constexpr int kMessages = 25;
 constexpr std::size_t kCluster = 512;
 constexpr float kUnsaid = -7777.0f;  // no weight has this value
 
+// A model's weights as one matrix, as square as n allows, and a tensor of what is left over.
+struct Matrix {
+  explicit Matrix(std::size_t n)
+      : rows(static_cast<std::size_t>(std::sqrt(static_cast<double>(n)))),
+        cols(n / rows),
+        rest(n - rows * cols) {}
+  kernels::Layout layout() const {
+    kernels::Layout layout;
+    layout.add("weight", {rows, cols});
+    if (rest > 0) layout.add("rest", {rest});
+    return layout;
+  }
+  std::size_t rows, cols, rest;
+};
+
+std::vector<float> normals(std::size_t n, double scale, kernels::Rng& rng) {
+  std::vector<float> values(n);
+  for (float& each : values) each = static_cast<float>(scale * rng.normal());
+  return values;
+}
+
+std::vector<float> aligned_steps(std::size_t n, kernels::Rng& rng) {
+  const Matrix matrix(n);
+  std::vector<float> steps = normals(n, 0.001, rng);
+  double scale = 0.01;
+  for (int direction = 0; direction < 4; ++direction, scale *= 0.5) {
+    const std::vector<float> left = normals(matrix.rows, scale, rng),
+                             right = normals(matrix.cols, 1.0, rng);
+    for (std::size_t i = 0; i < matrix.rows * matrix.cols; ++i)
+      steps[i] += left[i / matrix.cols] * right[i % matrix.cols];
+  }
+  return steps;
+}
+
 // Steps of a drift: read from a random place, so that each message has its own.
-std::vector<float> steps_of(std::size_t n, bool is_clustered) {
+std::vector<float> steps_of(std::size_t n, Drift drift) {
   kernels::Rng rng = kernels::Rng::stream(5, "bench-codec");
+  if (drift == Drift::aligned) return aligned_steps(n, rng);
   std::vector<float> steps(n);
   double scale = 0.01;
   for (std::size_t i = 0; i < n; ++i) {
-    if (is_clustered && i % kCluster == 0) scale = 0.01 * std::exp(1.5 * rng.normal());
+    if (drift == Drift::clustered && i % kCluster == 0) scale = 0.01 * std::exp(1.5 * rng.normal());
     steps[i] = static_cast<float>(scale * rng.normal());
   }
   return steps;
@@ -58,13 +94,15 @@ float tolerance(const CodecSettings& settings, float most, float w) {
 }
 
 struct Weights {
-  std::vector<float> start, w, steps, in, base;
+  std::vector<float> start, w, steps, in, base, heard;
+  Drift drift;
 
-  Weights(std::size_t n, bool is_clustered) : steps(steps_of(n, is_clustered)), in(n) {
+  Weights(std::size_t n, Drift way) : steps(steps_of(n, way)), in(n), drift(way) {
     kernels::Rng rng = kernels::Rng::stream(6, "bench-codec");
     start.resize(n);
     for (float& each : start) each = static_cast<float>(0.05 * rng.normal());
     w = start;
+    heard = start;
     base.assign(n, kUnsaid);
   }
 
@@ -72,9 +110,23 @@ struct Weights {
   void move(int message) {
     const std::size_t n = w.size(), shift = static_cast<std::size_t>(message) % 7;
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t from = i / kCluster * kCluster + (i + 61 * shift) % kCluster;
+      const std::size_t from =
+          drift == Drift::aligned ? i : i / kCluster * kCluster + (i + 61 * shift) % kCluster;
       w[i] += message % 2 == 0 ? steps[std::min(from, n - 1)] : -0.6f * steps[i];
     }
+  }
+
+  void hear() {
+    for (std::size_t i = 0; i < w.size(); ++i)
+      if (in[i] != kUnsaid) heard[i] = in[i];
+  }
+  double error() const {
+    double off = 0.0, moved = 0.0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      off += std::pow(static_cast<double>(heard[i]) - w[i], 2);
+      moved += std::pow(static_cast<double>(w[i]) - start[i], 2);
+    }
+    return std::sqrt(off / moved);
   }
 
   // Values decoded other than they should be; `said` must be how many there are.
@@ -92,6 +144,19 @@ struct Weights {
   }
 };
 
+// Of a low-rank message: what a listener that has heard all holds, the speaker has published, to
+// the bit; all else of the model is said as it is.
+std::uint64_t wrong_of_matrix(const gossip::Codec& speaker, const Weights& weights,
+                              const Matrix& matrix) {
+  const auto* const low_rank = dynamic_cast<const gossip::LowRankCodec*>(&speaker);
+  HS_CHECK(low_rank != nullptr);
+  const std::size_t count = matrix.rows * matrix.cols;
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < weights.in.size(); ++i)
+    wrong += weights.in[i] != (i < count ? low_rank->published()[i] : weights.w[i]);
+  return wrong;
+}
+
 }  // namespace
 
 const std::vector<std::string>& bench_codec_specs() {
@@ -108,33 +173,60 @@ const std::vector<std::string>& bench_codec_specs() {
                                               "randk:0.01",
                                               "blocks:0.0625",
                                               "blocks:0.0625+int8",
-                                              "blocks:0.0625+lloyd2"};
+                                              "blocks:0.0625+lloyd2",
+                                              "lowrank:1",
+                                              "lowrank:4",
+                                              "lowrank:16"};
   return specs;
 }
 
-CodecRow bench_codec(const Spec& codec, std::size_t n, bool is_clustered) {
+std::string name_of(Drift drift) {
+  switch (drift) {
+    case Drift::even: return "even";
+    case Drift::clustered: return "clustered";
+    case Drift::aligned: break;
+  }
+  return "aligned";
+}
+
+CodecRow bench_codec(const Spec& codec, std::size_t n, Drift drift) {
   const auto settings = codec_settings(codec);
   HS_CHECK(settings.has_value());
+  const bool is_matrix = settings->kind == CodecSettings::Kind::low_rank;
+  const Matrix matrix(n);
   kernels::Layout layout;
   layout.add("weight", {n});
-  Weights weights(n, is_clustered);
+  if (is_matrix) layout = matrix.layout();
+  Weights weights(n, drift);
   const auto plan = build_codec(codec, layout, weights.start, 1);
   const auto speaker = plan->make(kernels::PeerId(0)), listener = plan->make(kernels::PeerId(1));
-  CodecRow row{.codec = plan->text(), .drift = is_clustered ? "clustered" : "even", .n = n};
+  CodecRow row{.codec = plan->text(), .drift = name_of(drift), .n = n};
   Distribution encode, decode;
   for (int message = 0; message < kMessages; ++message) {
     weights.move(message);
     merge::PackedRef said;
     gossip::Unpacked read;
+    const std::vector<float>& base = is_matrix ? weights.heard : weights.base;
     encode.add(seconds_of([&] { said = speaker->encode(weights.w, nullptr); }));
-    decode.add(seconds_of([&] { read = listener->decode(*said, weights.base, weights.in); }));
-    row.wrong += read.fault.empty() ? weights.wrong(*settings, read.values) : n;
+    decode.add(seconds_of([&] { read = listener->decode(*said, base, weights.in); }));
+    if (!read.fault.empty())
+      row.wrong += n;
+    else
+      row.wrong += is_matrix ? wrong_of_matrix(*speaker, weights, matrix)
+                             : weights.wrong(*settings, read.values);
     row.wrong += said->bytes.size() > plan->most_bytes();
     row.message_bytes += static_cast<double>(said->bytes.size()) / kMessages;
-    row.said += static_cast<double>(read.values) / kMessages;
+    row.said += static_cast<double>(is_matrix ? n : read.values) / kMessages;
+    weights.hear();
   }
   const double rho = row.said / static_cast<double>(n);
   row.bound_bits = value_bits(settings->values) + (names_positions(*settings) ? mask_bits(rho) : 0);
+  if (is_matrix) {
+    const std::size_t numbers =
+        settings->rank * (matrix.rows + matrix.cols - settings->rank) + matrix.rest;
+    row.bound_bits = 32.0 * static_cast<double>(numbers) / static_cast<double>(n);
+  }
+  row.error = weights.error();
   row.encode_p50_s = encode.at(0.5);
   row.decode_p50_s = decode.at(0.5);
   return row;

@@ -8,8 +8,8 @@ namespace hearsay::runtime {
 
 TEST_CASE("Codecs of the bench: no value wrong, bytes between entropy and a tenth above it") {
   for (const std::string& text : bench_codec_specs()) {
-    for (const bool is_clustered : {false, true}) {
-      const CodecRow row = bench_codec(parse_spec("--spec", text), 200'000, is_clustered);
+    for (const Drift drift : kDrifts) {
+      const CodecRow row = bench_codec(parse_spec("--spec", text), 200'000, drift);
       INFO(row.codec << " " << row.drift << " " << row.bits_of_said() << " " << row.bound_bits);
       CHECK(row.wrong == 0);
       CHECK(row.bits_of_said() < 1.1 * row.bound_bits + 1.0);
@@ -22,10 +22,21 @@ TEST_CASE("Codecs of the bench: no value wrong, bytes between entropy and a tent
 
 TEST_CASE("A chosen share is said, on average") {
   for (const char* text : {"topk:0.02", "threshold:0.02", "randk:0.02", "blocks:0.02"}) {
-    const CodecRow row = bench_codec(parse_spec("--spec", text), 200'000, false);
+    const CodecRow row = bench_codec(parse_spec("--spec", text), 200'000, Drift::even);
     INFO(text << " " << row.said);
     CHECK(row.said == Approx(4000.0).epsilon(0.25));
   }
+}
+
+TEST_CASE("Few directions say nearly all of a matrix that moves along few, and little of noise") {
+  const auto error = [](const char* text, Drift drift) {
+    return bench_codec(parse_spec("--spec", text), 40'000, drift).error;
+  };
+  CHECK(error("lowrank:4", Drift::aligned) < 0.15);
+  CHECK(error("lowrank:1", Drift::aligned) < 0.6);
+  CHECK(error("lowrank:4", Drift::aligned) < error("topk:0.01", Drift::aligned) / 3);
+  CHECK(error("lowrank:4", Drift::even) > 0.3);
+  CHECK(error("bf16", Drift::even) < 0.01);
 }
 
 }  // namespace hearsay::runtime

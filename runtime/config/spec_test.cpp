@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/config/text_range.hpp"
 #include "tests/catch.hpp"
 
 using hearsay::kernels::UsageError;
@@ -168,6 +169,17 @@ TEST_CASE("unknown keys and surplus values are refused with the nearest key", "[
   CHECK_NOTHROW(reject_unknown("--merge", parse_spec("--merge", "ema:1,2"), {}, 2));
   CHECK(contains(complaint([] { reject_unknown("--net", parse_spec("--net", "lan:x=1"), {}, 0); }),
                  "takes no 'x='"));
+}
+
+TEST_CASE("a range has two ends, and what is none has one", "[config]") {
+  CHECK(split_range("0.1..0.5").from == "0.1");
+  CHECK(split_range("0.1..0.5").to == "0.5");
+  CHECK(split_range("0.1").from == "0.1");
+  CHECK_FALSE(split_range("0.1").to);
+  CHECK(split_range("1..").to == "");  // which is refused as no number
+  CHECK(split_range("..1").from == "");
+  CHECK(split_range("1..2..3").to == "2..3");
+  CHECK_FALSE(split_range("").to);
 }
 
 TEST_CASE("the nearest name helps with slips and beginnings, and stays silent when far",

@@ -10,6 +10,7 @@
 #include "gossip/examples/transfers.hpp"
 #include "kernels/core/errc.hpp"
 #include "runtime/config/protocol_kinds.hpp"
+#include "runtime/config/text_range.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -58,10 +59,9 @@ void read_count(const std::string& option, const Spec& spec, const char* key, st
 void read_zeta(const Spec& spec, SamplingPlan& plan) {
   const auto text = spec.arg("zeta");
   if (!text) return;
-  const std::size_t dots = text->find("..");
-  plan.zeta_first = parse_number(kSampling, text->substr(0, dots));
-  plan.zeta_last =
-      dots == std::string::npos ? plan.zeta_first : parse_number(kSampling, text->substr(dots + 2));
+  const TextRange range = split_range(*text);
+  plan.zeta_first = parse_number(kSampling, range.from);
+  plan.zeta_last = range.to ? parse_number(kSampling, *range.to) : plan.zeta_first;
   const auto is_share = [](double zeta) { return zeta >= 0.0 && zeta <= 1.0; };
   if (!is_share(plan.zeta_first) || !is_share(plan.zeta_last))
     throw UsageError(kSampling + " zeta=" + *text + ": from 0 (as drawn) to 1 (without bias)");

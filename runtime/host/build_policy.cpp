@@ -12,6 +12,7 @@
 #include "merge/policies/norm_clip.hpp"
 #include "merge/policies/sample_weighted.hpp"
 #include "merge/policies/staleness.hpp"
+#include "runtime/config/text_range.hpp"
 #include "runtime/host/assembly.hpp"
 
 namespace hearsay::runtime {
@@ -31,17 +32,18 @@ double share(const std::string& text) {
 
 std::unique_ptr<merge::Rule> build_ema(const Spec& spec) {
   reject_unknown("--merge", spec, {"a", "shape"}, 1);
-  std::string text = spec.values.empty() ? spec.arg("a").value_or("0.5") : spec.values.front();
+  const std::string text =
+      spec.values.empty() ? spec.arg("a").value_or("0.5") : spec.values.front();
   if (!spec.values.empty() && spec.arg("a"))
     throw UsageError("--merge: give the share once, as ema:0.5 or ema:a=0.5");
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) {
+  const TextRange range = split_range(text);
+  if (!range.to) {
     if (spec.arg("shape"))
       throw UsageError("--merge: shape needs a range, such as ema:a=0.1..0.5,shape=linear");
     const double a = share(text);
     return std::make_unique<merge::Ema>(a, a, merge::Ema::Shape::constant);
   }
-  const double first = share(text.substr(0, dots)), last = share(text.substr(dots + 2));
+  const double first = share(range.from), last = share(*range.to);
   const std::string shape = spec.arg("shape").value_or("linear");
   if (shape != "linear" && shape != "cosine") throw_unknown("shape", shape, {"linear", "cosine"});
   return std::make_unique<merge::Ema>(

@@ -7,6 +7,7 @@
 
 #include "kernels/core/errc.hpp"
 #include "runtime/config/spec.hpp"
+#include "runtime/config/text_range.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -45,10 +46,9 @@ TimedPeer split_timed(const std::string& fault, const std::string& text) {
   const std::size_t at = text.find('@');
   if (at == std::string::npos) malformed(fault, "a time after @, such as @30% or @5s");
   TimedPeer timed{text.substr(0, at), {}, {}};
-  const std::string times = text.substr(at + 1);
-  const std::size_t dots = times.find("..");
-  timed.from = parse_time(times.substr(0, dots));
-  if (dots != std::string::npos) timed.to = parse_time(times.substr(dots + 2));
+  const TextRange times = split_range(std::string_view(text).substr(at + 1));
+  timed.from = parse_time(times.from);
+  if (times.to) timed.to = parse_time(*times.to);
   return timed;
 }
 

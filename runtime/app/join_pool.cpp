@@ -23,6 +23,7 @@
 #include "runtime/app/signals.hpp"
 #include "runtime/app/unwatched.hpp"
 #include "runtime/config/config_file.hpp"
+#include "runtime/host/examples_log.hpp"
 #include "runtime/launch/endpoint_file.hpp"
 #include "runtime/log/posix_file.hpp"
 #include "runtime/metrics/served_display.hpp"
@@ -238,14 +239,15 @@ int join_pool(const RunConfig& own, const Settings& settings) {
     if (!answer) return 128 + stop_signal();
     const RunDir run = run_dir_of(own, answer->pool.run);
     const std::string name = gossip::peer_name(answer->peer);
+    Settings pool = settings;
+    const RunConfig config = config_of_pool(own, pool, *answer);
+    refuse_unknown_examples(config, run, name, answer->incarnation);
     if (!claim_place(run, answer->peer, answer->incarnation)) {
       if (!own.name.empty())
         throw UsageError("--name: " + name + " is being taken by another process");
       joining.found_taken(answer->peer);
       continue;
     }
-    Settings pool = settings;
-    const RunConfig config = config_of_pool(own, pool, *answer);
     LivePeer peer(config, answer->peer, joining.take_socket());
     say(own, name + " of " + std::to_string(config.peers) + "  " + peer.announced().text() +
                  (answer->late ? "  late" : "") + "  ->  " + run.path());

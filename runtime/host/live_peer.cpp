@@ -13,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/config/protocol_kinds.hpp"
+#include "runtime/host/examples_log.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
 #include "runtime/host/peer_keeper.hpp"
@@ -175,7 +176,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
 // What this peer has written down of its examples, before anybody could depend on it; and where to
 // go on.
 void LivePeer::recollect(const RunDir& run) {
-  written_ = std::make_unique<LineFile>(run.peer_dir(gossip::peer_name(self_)) + "/examples.log");
+  written_ = std::make_unique<LineFile>(examples_log(run, gossip::peer_name(self_)));
   if (!work_.recollect(written_->lines()))
     throw kernels::DamagedFile(written_->path(), 0, "has a line that is none of this peer's");
 }

@@ -66,6 +66,13 @@ gossip::Frame frame_of(FrameKind kind, std::uint32_t from, std::uint64_t seq) {
   const bool weights = kind == FrameKind::push || kind == FrameKind::request ||
                        kind == FrameKind::reply || kind == FrameKind::returned ||
                        kind == FrameKind::model;
+  if (kind == FrameKind::examples) {
+    frame.wants_ack = true;
+    std::vector<gossip::Example> list;
+    for (const std::uint32_t id : {20u, 21u})
+      list.push_back(gossip::testkit::TinyStore::example_of(id, fuzz::kExamples));
+    frame.packed = gossip::encode(list, fuzz::kExamples);
+  }
   const std::size_t values = weights ? fuzz::kValues : kind == FrameKind::chunk ? 1 : 0;
   if (values == 0) return frame;
   auto snapshot = std::make_shared<merge::Snapshot>();
@@ -80,13 +87,14 @@ void make_frames() {
   for (std::uint8_t kind = 0; kind < fuzz::kSeatKinds; ++kind) {
     for (std::uint8_t mend = 0; mend < 3; ++mend) {
       std::string stream(1, static_cast<char>(kind * 3 + mend));
-      for (std::uint8_t each = 0; each <= static_cast<std::uint8_t>(FrameKind::model); ++each) {
+      for (std::uint8_t each = 0; each <= static_cast<std::uint8_t>(FrameKind::offered); ++each) {
         const gossip::Frame frame = frame_of(static_cast<FrameKind>(each), 1 + each % 3, each);
         stream += static_cast<char>(4 + each % 3);
         const auto prefix = gossip::wire::encode_prefix(frame);
         const auto values = frame.values ? frame.values->span() : std::span<const float>{};
         stream += bytes_of(gossip::wire::encode_header(gossip::wire::header_of(frame)));
-        const std::string body = bytes_of(prefix) + bytes_of(values);
+        const std::string packed = frame.packed ? bytes_of(frame.packed->bytes) : std::string();
+        const std::string body = bytes_of(prefix) + bytes_of(values) + packed;
         stream += body;
         const std::uint32_t sum = gossip::wire::crc32c(std::as_bytes(std::span(body)));
         if (mend == 0) stream += bytes_of(std::span(&sum, 1));
@@ -337,6 +345,18 @@ void make_codecs() {
   }
 }
 
+// A codec, then turns: what happens, a length in eights, bytes. See choco.cpp.
+void make_choco() {
+  const std::string eight = "\1\2\3\4\5\6\7\x80";
+  for (const char codec : {'\0', '\1', '\3'}) {
+    std::string turns(1, codec);
+    turns += std::string("\2\0", 2);
+    for (const char what : {'\x44', '\x54', '\x45', '\x66', '\x76', '\x43', '\1', '\0'})
+      turns += std::string{what, '\1'} + eight;
+    put("choco", "turns-" + std::to_string(codec), turns);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -345,6 +365,7 @@ int main(int count, char** words) {
   const std::string scratch = (root / "scratch").string();
   std::filesystem::create_directories(scratch);
   make_frames();
+  make_choco();
   make_handshake();
   make_files(scratch);
   make_config();

@@ -39,6 +39,7 @@ const std::vector<Preset>& presets() {
         {"model", "mlp:256,128"},
         {"epochs", "25"},
         {"merge-every", "0.6"},
+        {"merge", "ema:0.55"},
         {"codec", "blocks:0.125+auto:noise=0.4+mirror"},
         {"outer", "noloco"}}},
   };

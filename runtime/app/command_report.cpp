@@ -10,10 +10,12 @@
 #include "kernels/core/errc.hpp"
 #include "runtime/app/command.hpp"
 #include "runtime/app/styled_line.hpp"
+#include "runtime/config/spec.hpp"
 #include "runtime/log/atomic_file.hpp"
 #include "runtime/report/load.hpp"
 #include "runtime/report/page.hpp"
 #include "runtime/report/summary.hpp"
+#include "runtime/report/thumbnails.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -30,15 +32,22 @@ const CommandSyntax& report_syntax() {
       .words = "[RUN...] [-o FILE]",
       .summary = "one HTML page about a run (runs/latest), or about several side by side",
       .options = {"json"},
-      .own = {Option{
-          .name = "out",
-          .default_text = "",
-          .kind = ValueKind::text,
-          .placeholder = "FILE",
-          .help = "where the page goes, also -o [RUN/report.html]",
-          .detail =
-              "Several runs: report.html in this folder. Without it summary.json is written too.",
-          .group = "output"}},
+      .own = {Option{.name = "out",
+                     .default_text = "",
+                     .kind = ValueKind::text,
+                     .placeholder = "FILE",
+                     .help = "where the page goes, also -o [RUN/report.html]",
+                     .detail = "Several runs: report.html in this folder. Without it summary.json "
+                               "is written too.",
+                     .group = "output"},
+              Option{.name = "thumbnails",
+                     .default_text = "false",
+                     .kind = ValueKind::boolean,
+                     .placeholder = "",
+                     .help = "pictures of examples that travelled: RAW DATA in the page",
+                     .detail = "Out of the run's data set, for runs with --log-examples: whoever "
+                               "gets the page sees them.",
+                     .group = "output"}},
       .max_words = kMostRuns,
       .examples = {"hearsay report", "hearsay report runs/latest -o page.html",
                    "hearsay report runs/gossip-s0 runs/gossip-s1 runs/ddp-s0 -o comparison.html"}};
@@ -72,9 +81,16 @@ void check_target(const std::string& path) {
     throw UsageError("report: " + path + " exists and is no page; remove it, or name another file");
 }
 
-std::string remake_command(const std::vector<std::string>& runs, const std::string& out) {
+bool wants_thumbnails(const Arguments& arguments) {
+  const auto text = arguments.value("thumbnails");
+  return text && parse_boolean("--thumbnails", *text);
+}
+
+std::string remake_command(const std::vector<std::string>& runs, const std::string& out,
+                           bool thumbnails) {
   std::string text = "hearsay report";
   for (const std::string& run : runs) text += " " + report::quoted(run);
+  if (thumbnails) text += " --thumbnails";
   return text + (out.empty() ? "" : " -o " + report::quoted(out));
 }
 
@@ -120,8 +136,10 @@ int command_report(const std::vector<std::string>& args) {
                            : runs.size() == 1 ? runs[0].path + "/report.html"
                                               : "report.html";
   if (out.empty()) check_target(page);
+  const bool pictures = wants_thumbnails(arguments);
+  if (pictures) report::add_thumbnails(runs.front());
   const report::Report report = report::make_report(runs);
-  write_file_atomically(page, report::page_of(report, runs, remake_command(words, out)));
+  write_file_atomically(page, report::page_of(report, runs, remake_command(words, out, pictures)));
   const auto summary = report::summary_of(report, runs, page);
   if (out.empty()) {
     const fs::path beside = fs::path(page).parent_path() / "summary.json";

@@ -11,11 +11,14 @@
 
 namespace hearsay::runtime::report {
 
-Figure timeline_figure(const RunFacts& facts);  // who waited, who died, who talked
-Figure graph_figure(const RunFacts& facts);     // how information spread
-Figure mixing_figure(const RunFacts& facts);    // is the pool mixing
-Figure benefit_figure(const RunFacts& facts);   // which merges helped
-Figure ancestry_figure(const RunFacts& facts);  // whose data is in the final models
-Figure traffic_figure(const RunFacts& facts);   // where the traffic went
+Figure timeline_figure(const RunFacts& facts);     // who waited, who died, who talked
+Figure graph_figure(const RunFacts& facts);        // how information spread
+Figure mixing_figure(const RunFacts& facts);       // is the pool mixing
+Figure benefit_figure(const RunFacts& facts);      // which merges helped
+Figure similarity_figure(const RunFacts& facts);   // what the sketches saw
+Figure communities_figure(const RunFacts& facts);  // stable communities, or noise
+Figure examples_figure(const RunFacts& facts);     // which examples travelled, and what came of it
+Figure ancestry_figure(const RunFacts& facts);     // whose data is in the final models
+Figure traffic_figure(const RunFacts& facts);      // where the traffic went
 
 }  // namespace hearsay::runtime::report

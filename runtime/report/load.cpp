@@ -131,8 +131,10 @@ void add_peers(const Json& result, const std::vector<OneLog>& logs, RunFacts& fa
         add(name);
     }
   }
-  std::sort(facts.peers.begin(), facts.peers.end(),
-            [](const Peer& a, const Peer& b) { return a.name < b.name; });
+  // p99 before p100.
+  std::sort(facts.peers.begin(), facts.peers.end(), [](const Peer& a, const Peer& b) {
+    return std::pair(a.name.size(), a.name) < std::pair(b.name.size(), b.name);
+  });
 }
 
 Ancestors to_ancestors(const Ancestry::Model& model, const std::vector<PeerIndex>& places,

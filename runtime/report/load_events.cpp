@@ -9,6 +9,7 @@
 
 #include "runtime/report/event_fields.hpp"
 #include "runtime/report/load.hpp"
+#include "runtime/report/load_views.hpp"
 
 namespace hearsay::runtime::report {
 namespace {
@@ -18,7 +19,7 @@ using ModelKey = std::tuple<PeerIndex, PeerIndex, std::uint64_t>;  // from, to, 
 
 class EventReader {
  public:
-  explicit EventReader(RunFacts& facts) : facts_(facts) {
+  explicit EventReader(RunFacts& facts) : facts_(facts), views_(facts) {
     for (PeerIndex i = 0; i < facts.peers.size(); ++i) indices_.emplace(facts.peers[i].name, i);
   }
 
@@ -41,6 +42,7 @@ class EventReader {
   void interpolate_samples();
 
   RunFacts& facts_;
+  ViewReader views_;
   std::map<std::string, PeerIndex> indices_;
   std::map<PeerIndex, std::size_t> life_;  // the current one of each peer in the log being read
   std::vector<std::pair<ModelKey, double>> received_;  // bytes
@@ -96,7 +98,7 @@ void EventReader::read_event(const LoggedEvent& event, PeerIndex peer, double ti
     if (from != kNobody) applied_.emplace_back(from, peer, whole_at(event.fields, "seq"));
     return;
   }
-  incident(event, peer, time_s);
+  if (!views_.read(event, peer, time_s)) incident(event, peer, time_s);
 }
 
 void EventReader::block(const LoggedEvent& event, PeerIndex peer, double time_s) {
@@ -188,35 +190,34 @@ void EventReader::incident(const LoggedEvent& event, PeerIndex peer, double time
   facts_.incidents.push_back(std::move(i));
 }
 
-// An evaluation does not log the samples of its peer; the blocks around it do.
+// Samples of a peer at an instant: its blocks log them, other events do not.
+double samples_at(double time_s, const std::vector<const Block*>& blocks) {
+  const auto after = std::find_if(blocks.begin(), blocks.end(),
+                                  [&](const Block* block) { return block->end_s >= time_s; });
+  const Block* before = after == blocks.begin() ? nullptr : *std::prev(after);
+  const double from_s = before != nullptr ? before->end_s : 0.0;
+  const double from = before != nullptr ? static_cast<double>(before->samples) : 0.0;
+  if (after == blocks.end()) return from;  // a block that did not end
+  // Between blocks a peer does not train: only the block's own time counts.
+  const double begin_s = std::max(from_s, (*after)->begin_s);
+  const double span_s = (*after)->end_s - begin_s;
+  const double share = span_s > 0.0 ? std::clamp((time_s - begin_s) / span_s, 0.0, 1.0) : 1.0;
+  return from + share * (static_cast<double>((*after)->samples) - from);
+}
+
 void EventReader::interpolate_samples() {
   std::map<PeerIndex, std::vector<const Block*>> by_peer;
   for (const Block& block : facts_.blocks) by_peer[block.peer].push_back(&block);
-  for (Evaluation& evaluation : facts_.evaluations) {
-    const auto& blocks = by_peer[evaluation.peer];
-    const auto after = std::find_if(blocks.begin(), blocks.end(), [&](const Block* block) {
-      return block->end_s >= evaluation.time_s;
-    });
-    const Block* before = after == blocks.begin() ? nullptr : *std::prev(after);
-    const double from_s = before != nullptr ? before->end_s : 0.0;
-    const double from = before != nullptr ? static_cast<double>(before->samples) : 0.0;
-    if (after == blocks.end()) {  // a block that did not end
-      evaluation.samples = from;
-      continue;
-    }
-    // Between blocks a peer does not train: only the block's own time counts.
-    const double begin_s = std::max(from_s, (*after)->begin_s);
-    const double span_s = (*after)->end_s - begin_s;
-    const double share =
-        span_s > 0.0 ? std::clamp((evaluation.time_s - begin_s) / span_s, 0.0, 1.0) : 1.0;
-    evaluation.samples = from + share * (static_cast<double>((*after)->samples) - from);
-  }
+  for (Evaluation& e : facts_.evaluations) e.samples = samples_at(e.time_s, by_peer[e.peer]);
+  for (View& view : facts_.views) view.samples = samples_at(view.time_s, by_peer[view.peer]);
 }
 
 void EventReader::finish() {
   const auto by_time = [](const auto& a, const auto& b) { return a.time_s < b.time_s; };
   std::stable_sort(facts_.merges.begin(), facts_.merges.end(), by_time);
   std::stable_sort(facts_.transfers.begin(), facts_.transfers.end(), by_time);
+  std::stable_sort(facts_.views.begin(), facts_.views.end(), by_time);
+  std::stable_sort(facts_.deliveries.begin(), facts_.deliveries.end(), by_time);
   std::stable_sort(facts_.incidents.begin(), facts_.incidents.end(), by_time);
   std::stable_sort(facts_.evaluations.begin(), facts_.evaluations.end(), by_time);
   std::stable_sort(facts_.blocks.begin(), facts_.blocks.end(),

@@ -189,8 +189,11 @@ Report make_report(std::span<const RunFacts> runs) {
   if (runs.size() == 1) report.figures.push_back(std::move(curves));
   report.figures.push_back(mixing_figure(run));
   report.figures.push_back(benefit_figure(run));
+  report.figures.push_back(similarity_figure(run));
+  report.figures.push_back(communities_figure(run));
   report.figures.push_back(ancestry_figure(run));
   report.figures.push_back(traffic_figure(run));
+  report.figures.push_back(examples_figure(run));
   return report;
 }
 
@@ -212,7 +215,9 @@ std::string page_of(const Report& report, std::span<const RunFacts> runs,
       kPageTemplate,
       {{"title", escape(title)},
        {"policy", "default-src 'none'; style-src 'unsafe-inline'; script-src " +
-                      script_digest(kPageScript) + "; base-uri 'none'; form-action 'none'"},
+                      script_digest(kPageScript) +
+                      (run.thumbnails.empty() ? "" : "; img-src data:") +
+                      "; base-uri 'none'; form-action 'none'"},
        {"style", std::string(kPageStyle)},
        {"script", std::string(kPageScript)},
        {"kind", is_comparison    ? "Comparison"

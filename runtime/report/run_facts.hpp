@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,6 +57,36 @@ struct Transfer {  // one model sent
   std::string codec;
   double payload_bytes = 0.0, wire_bytes = 0.0;
   bool received = false;
+};
+
+// What one peer found out about who is alike, in one round of its own.
+struct View {
+  PeerIndex peer = 0;
+  double time_s = 0.0;
+  double samples = 0.0;          // of the peer, interpolated between its blocks
+  std::size_t partition = 0;     // of RunFacts::partitions
+  std::vector<float> distances;  // [peer] to it; NaN: not known; empty: not logged
+  std::optional<double> silhouette,
+      agreement;  // agreement: adjusted Rand index with the round before
+};
+
+// Examples that came to a peer and stayed.
+struct Delivery {
+  PeerIndex from = 0, to = 0;
+  double time_s = 0.0;
+  std::size_t taken = 0;
+  std::vector<std::uint32_t> ids;  // empty: not logged
+};
+
+struct Lesson {  // an example that came, in the eyes of the model that it came to
+  PeerIndex peer = 0;
+  std::uint32_t id = 0;
+  double before = 0.0, after = 0.0;  // probability of its label: on arrival, and an epoch later
+};
+
+struct Thumbnail {
+  std::uint32_t label = 0;
+  std::string png;  // grey
 };
 
 struct Incident {  // a fault, a loss, a peer that comes back, as somebody saw it
@@ -113,8 +144,15 @@ struct RunFacts {
   std::vector<Peer> peers;  // by name
   std::vector<Block> blocks;
   std::vector<Evaluation> evaluations;
-  std::vector<Merge> merges;         // by time
-  std::vector<Transfer> transfers;   // by time
+  std::vector<Merge> merges;        // by time
+  std::vector<Transfer> transfers;  // by time
+  std::vector<View> views;          // by time
+  // [peer] its community, numbered by first appearance; each once.
+  std::vector<std::vector<std::uint32_t>> partitions;
+  std::vector<Delivery> deliveries;  // by time
+  std::vector<Lesson> lessons;       // as told
+  // By id, where the page is to have them (thumbnails.hpp).
+  std::map<std::uint32_t, Thumbnail> thumbnails;
   std::vector<Incident> incidents;   // by time
   std::vector<Life> lives;           // by peer, then time
   std::vector<Ancestors> ancestors;  // of each peer's model; empty when there is no merge graph

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/report/png.hpp"
 #include "runtime/report/text.hpp"
 
 namespace hearsay::runtime::report {
@@ -49,6 +50,13 @@ void Drawing::circle(double x, double y, double radius, std::string_view css_cla
                      std::string_view title, std::string_view attributes) {
   out_ += "<circle" + attribute("cx", x) + attribute("cy", y) + attribute("r", radius);
   close(css_class, title, attributes, "circle");
+}
+
+void Drawing::image(double x, double y, double side, std::string_view bytes,
+                    std::string_view title) {
+  out_ += "<image" + attribute("x", x) + attribute("y", y) + attribute("width", side) +
+          attribute("height", side) + " href=\"data:image/png;base64," + base64(bytes) + "\"";
+  close("thumbnail", title, "role=\"img\" data-m", "image");
 }
 
 void Drawing::path(std::string_view d, std::string_view css_class, std::string_view title,

@@ -22,6 +22,8 @@ class Drawing {
             std::string_view title = {}, std::string_view attributes = {});
   void circle(double x, double y, double radius, std::string_view css_class,
               std::string_view title = {}, std::string_view attributes = {});
+  // A picture inside the page; `bytes` are those of a PNG.
+  void image(double x, double y, double side, std::string_view bytes, std::string_view title);
   void path(std::string_view d, std::string_view css_class, std::string_view title = {},
             std::string_view attributes = {});
   enum class Anchor { start, middle, end };

@@ -60,18 +60,19 @@ double outside_share(Mixing mixing, double progress, double uniform, double outs
   return outside;
 }
 
-std::vector<double> soft_weights(const Distances& distances, std::size_t self, double temperature) {
+std::vector<double> soft_weights(std::span<const double> distances, std::size_t self,
+                                 double temperature) {
   HS_CHECK(self < distances.size() && temperature >= 0.0);
   const std::size_t peers = distances.size();
   double nearest = kInf;
   for (std::size_t j = 0; j < peers; ++j) {
-    if (j != self) nearest = std::min(nearest, distances(self, j));
+    if (j != self) nearest = std::min(nearest, distances[j]);
   }
   if (nearest == kInf) return even_weights(peers, self);
   std::vector<double> weights(peers);
   double sum = 0.0;
   for (std::size_t j = 0; j < peers; ++j) {
-    const double distance = distances(self, j);
+    const double distance = distances[j];
     if (j == self || distance == kInf) continue;
     // Relative to the nearest, whose weight is 1: the sum cannot vanish.
     const double excess = distance - nearest;

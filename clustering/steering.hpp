@@ -39,9 +39,10 @@ inline constexpr double kLeastOutside = 0.05;
 double outside_share(Mixing mixing, double progress, double uniform,
                      double outside = kLeastOutside);
 
-// P ~ exp(-d(self, j) / T). T = +inf: evenly; T = 0: the nearest, evenly where several are. Peers
-// at +inf get nothing, unless all are there: then evenly.
-std::vector<double> soft_weights(const Distances& distances, std::size_t self, double temperature);
+// P ~ exp(-d(self, j) / T), distances[j] from `self`. T = +inf: evenly; T = 0: the nearest, evenly
+// where several are. Peers at +inf get nothing, unless all are there: then evenly.
+std::vector<double> soft_weights(std::span<const double> distances, std::size_t self,
+                                 double temperature);
 
 // From cold to hot in even ratios (early), back (warm_up), or cold all the time. Both > 0, finite.
 double temperature(Mixing mixing, double progress, double cold, double hot);

@@ -19,6 +19,12 @@ double sum_of(const std::vector<double>& weights) {
   return std::accumulate(weights.begin(), weights.end(), 0.0);
 }
 
+std::vector<double> soft_weights(const Distances& distances, std::size_t self, double temperature) {
+  std::vector<double> row;
+  for (std::size_t j = 0; j < distances.size(); ++j) row.push_back(distances(self, j));
+  return hearsay::clustering::soft_weights(row, self, temperature);
+}
+
 }  // namespace
 
 TEST_CASE("the share outside is what it says, evenly on either side") {

@@ -29,6 +29,8 @@ merge::Evidence gather(const MergeRequest& request, PeerState& peer, Turn& turn)
   evidence.remote_samples =
       frame.samples > met.their_samples ? frame.samples - met.their_samples : 0;
   evidence.clip_radius = peer.displacements.clip_radius(std::sqrt(evidence.stats.local_sq));
+  if (peer.settings.policy->needs_likeness() && !request.fixed_alpha && peer.steering)
+    evidence.alike = peer.steering->likeness(frame.from);
   if (peer.settings.policy->needs_confidence() && !request.fixed_alpha && evidence.stats.bad == 0) {
     evidence.local_confidence = turn.model.probe(nullptr).confidence;
     evidence.remote_confidence = turn.model.probe(request.heard.in.get()).confidence;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "kernels/ops/merge_ops.hpp"
 
@@ -22,6 +23,7 @@ struct Evidence {
       0.0;  // mean p(true class) on the receiver's probe set, if the rule asks for it
   double remote_confidence = 0.0;  // of the incoming model, same probe set
   double clip_radius = 0.0;        // what +norm-clip lets through whole
+  std::optional<double> alike;     // 0 to 1: how alike the two train; none: not known, not asked
 
   bool own_weights_finite() const { return std::isfinite(stats.weights_sq); }
 

@@ -18,6 +18,7 @@ Policy::Policy(std::unique_ptr<Rule> rule, std::vector<std::unique_ptr<Modifier>
   for (const auto& modifier : modifiers_) {
     symmetric_ = symmetric_ && modifier->symmetric();
     needs_confidence_ = needs_confidence_ || modifier->needs_confidence();
+    needs_likeness_ = needs_likeness_ || modifier->needs_likeness();
   }
 }
 

@@ -33,6 +33,7 @@ class Modifier {
   virtual std::string_view objection(const Evidence&) const { return {}; }  // empty: none
   virtual bool symmetric() const { return true; }
   virtual bool needs_confidence() const { return false; }
+  virtual bool needs_likeness() const { return false; }
 };
 
 // What stands between an arrived model and the own weights, beside the rule.
@@ -61,6 +62,7 @@ class Policy {
   const Guards& guards() const noexcept { return guards_; }
   bool symmetric() const noexcept { return symmetric_; }
   bool needs_confidence() const noexcept { return needs_confidence_; }
+  bool needs_likeness() const noexcept { return needs_likeness_; }
 
  private:
   std::unique_ptr<Rule> rule_;
@@ -68,6 +70,7 @@ class Policy {
   Guards guards_;
   bool symmetric_ = true;
   bool needs_confidence_ = false;
+  bool needs_likeness_ = false;
 };
 
 // Refusals that speak against the sender, not against the moment.

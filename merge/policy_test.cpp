@@ -7,6 +7,7 @@
 #include "merge/policies/confidence.hpp"
 #include "merge/policies/cosine_gate.hpp"
 #include "merge/policies/ema.hpp"
+#include "merge/policies/likeness.hpp"
 #include "merge/policies/norm_clip.hpp"
 #include "merge/policies/sample_weighted.hpp"
 #include "merge/policies/staleness.hpp"
@@ -77,6 +78,24 @@ TEST_CASE("the surer model gets the larger share, within bounds") {
   CHECK(policy.decide(e).alpha == 1.0);
   e.remote_confidence = 0.0;
   CHECK(policy.decide(e).alpha == 0.5);
+}
+
+TEST_CASE("alpha falls with unlikeness, and is whole where nothing is known") {
+  const Policy plain = ema_with(0.5, Likeness(1.0)), steep = ema_with(0.5, Likeness(3.0));
+  CHECK(plain.needs_likeness());
+  CHECK(plain.symmetric());
+  CHECK_FALSE(ema_with(0.5, Staleness(20)).needs_likeness());
+  Evidence e;
+  CHECK(plain.decide(e).alpha == 0.5);
+  CHECK(plain.decide(e).verdict == Verdict::accept);
+  for (const double alike : {0.0, 0.25, 1.0}) {
+    e.alike = alike;
+    CHECK(plain.decide(e).alpha == Approx(0.5 * alike));
+    CHECK(steep.decide(e).alpha == Approx(0.5 * alike * alike * alike));
+  }
+  e.alike = 0.25;
+  CHECK(plain.decide(e).verdict == Verdict::scale);
+  CHECK(ema_with(0.5, Likeness(0.0)).decide(e).alpha == 0.5);
 }
 
 TEST_CASE("values that are not finite are refused whatever the rule says") {

@@ -15,10 +15,28 @@ using kernels::PeerId;
 
 namespace {
 
+constexpr std::uint32_t kLeastKnown = 4;  // two communities of two
+constexpr double kUnknown = -1.0;         // a distance: nothing has come of that peer
+constexpr double kMostDistance = 2.0;     // 1 - cosine
+constexpr double kHot = 10.0;             // a temperature at which all partners are nearly equal
+
 std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
 std::vector<std::int64_t> integers(std::span<const std::uint32_t> values) {
   return {values.begin(), values.end()};
+}
+
+// In thousandths: 3 digits are more than a sketch of 1,024 values has.
+std::vector<std::int64_t> thousandths(std::span<const double> distances) {
+  std::vector<std::int64_t> out;
+  for (const double d : distances) out.push_back(d < 0.0 ? -1 : std::llround(1000.0 * d));
+  return out;
+}
+
+// Which rounds log their distances: all in pools of up to 64 peers, fewer in larger ones, so that a
+// round costs about 300 bytes of log at most.
+bool logs_distances(std::uint64_t round, std::size_t peers) {
+  return (round - 1) % std::max<std::size_t>(1, (peers + 63) / 64) == 0;
 }
 
 double norm_of(std::span<const float> values) {
@@ -80,7 +98,6 @@ std::vector<Sketch> Steering::for_partner(PeerId partner) {
 }
 
 std::vector<Event> Steering::look(std::uint64_t clock) {
-  constexpr std::uint32_t kLeastKnown = 4;  // two communities of two
   if (!finds() || clock < next_look_ || !table_.knows(self_.value) || table_.known() < kLeastKnown)
     return {};
   next_look_ = clock + plan_->every;
@@ -89,6 +106,7 @@ std::vector<Event> Steering::look(std::uint64_t clock) {
   const clustering::Discovery found = clustering::discover(sketches, plan_->recipe);
   const clustering::Round round = communities_.update(found.partition, found.distances);
   silhouette_ = found.silhouette;
+  keep_row(found.distances);
   if (round.accepted) place_newcomers();
 
   std::vector<Event> events;
@@ -98,6 +116,8 @@ std::vector<Event> Steering::look(std::uint64_t clock) {
   updated.add("silhouette", found.silhouette).add("null", found.null_limit);
   updated.add("ari", round.agreement.adjusted_rand).add("accepted", round.accepted);
   updated.add("moved", std::int64_t{round.moved}).add("oldest", integer(table_.oldest(clock)));
+  if (logs_distances(communities_.state().rounds, row_.size()))
+    updated.add("distances", thousandths(row_));
   events.push_back(std::move(updated));
   if (auto changed = note_change()) events.push_back(std::move(*changed));
   return events;
@@ -115,6 +135,14 @@ void Steering::place_newcomers() {
     state.next_label = std::max(state.next_label, state.labels[i] + 1);
   }
   HS_CHECK(communities_.restore(state));
+}
+
+void Steering::keep_row(const clustering::Distances& distances) {
+  row_.assign(distances.size(), kUnknown);
+  for (std::size_t i = 0; i < row_.size(); ++i) {
+    const double distance = distances(self_.value, i);
+    if (std::isfinite(distance)) row_[i] = distance;
+  }
 }
 
 std::optional<Event> Steering::note_change() {
@@ -141,7 +169,24 @@ std::vector<std::uint32_t> Steering::labels() const {
   return labels;
 }
 
+// Of whom nothing is known is as far as the others are on average.
+std::vector<double> Steering::soft_weights(double progress) const {
+  double sum = 0.0, known = 0.0;
+  for (std::size_t i = 0; i < row_.size(); ++i) {
+    if (PeerId(static_cast<std::uint32_t>(i)) == self_ || row_[i] == kUnknown) continue;
+    sum += row_[i];
+    known += 1.0;
+  }
+  std::vector<double> row(placed_.size(), known > 0.0 ? sum / known : 1.0);
+  for (std::size_t i = 0; i < row_.size(); ++i)
+    if (row_[i] != kUnknown) row[i] = row_[i];
+  return clustering::soft_weights(
+      row, self_.value,
+      clustering::temperature(plan_->mixing, progress, *plan_->temperature, kHot));
+}
+
 std::vector<double> Steering::weights(double progress) const {
+  if (plan_->temperature) return soft_weights(progress);
   const std::vector<std::uint32_t> now = labels();
   const double uniform = clustering::uniform_outside(now, self_.value);
   const double outside =
@@ -150,7 +195,9 @@ std::vector<double> Steering::weights(double progress) const {
 }
 
 std::optional<double> Steering::likeness(PeerId peer) const {
-  if (!finds() || !table_.knows(self_.value) || !table_.knows(peer.value)) return std::nullopt;
+  if (!finds() || !table_.knows(self_.value) || !table_.knows(peer.value) ||
+      table_.known() < kLeastKnown)
+    return std::nullopt;
   const std::vector<std::vector<float>> rows = table_.rows();
   std::vector<double> mean(rows[self_.value].size(), 0.0);
   for (const std::vector<float>& row : rows) {
@@ -175,7 +222,15 @@ void Steering::state(Archive& archive) {
   archive("direction", direction)("table", table_)("communities", communities);
   archive("placed", placed_)("members", members_)("label", label_)("next_look", next_look_);
   archive("silhouette", silhouette_);
+  if (archive.loading()) row_.clear();  // which older checkpoints do not have
+  if (!row_.empty() || archive.has("row")) archive("row", row_);
   if (!archive.loading()) return;
+  const auto is_distance = [](double d) {
+    return d == kUnknown || (d >= 0.0 && d <= kMostDistance);
+  };
+  if (!(row_.empty() || row_.size() == placed_.size()) ||
+      !std::all_of(row_.begin(), row_.end(), is_distance))
+    archive.fail("row", "has not a distance of each peer");
   const std::size_t bytes = direction ? direction->bytes.size() : 0;
   if (bytes != 0 && bytes != sizeof(float) * plan_->sketch_values())
     archive.fail("direction", "is no sketch of this size");

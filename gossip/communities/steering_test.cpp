@@ -3,6 +3,8 @@
 // split, peers that nothing is known about count as alike, and all of it is kept.
 #include "gossip/communities/steering.hpp"
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
 #include "tests/catch.hpp"
@@ -48,6 +50,16 @@ struct Pool {
   }
   std::vector<std::unique_ptr<Steering>> peers;
 };
+
+// The row of distances that a round logs; empty where it logs none.
+std::vector<std::int64_t> logged_row(const std::vector<Event>& events) {
+  for (const Event& event : events) {
+    for (const Field& field : event.fields) {
+      if (field.key == "distances") return std::get<std::vector<std::int64_t>>(field.value);
+    }
+  }
+  return {};
+}
 
 bool names(const std::vector<Event>& events, std::string_view name) {
   for (const Event& event : events) {
@@ -127,6 +139,58 @@ TEST_CASE("the schedule moves the share that goes outside over the run") {
   CHECK(outside(1.0) == Approx(4.0 / 7));
 }
 
+TEST_CASE("a round logs how far the others are in thousandths, -1 where nothing is known") {
+  Pool pool(2);
+  pool.tell(4);  // the other group
+  const std::vector<std::int64_t> row = logged_row(pool.peers[0]->look(1));
+  REQUIRE(row.size() == kPeers);
+  CHECK(row[0] == 0);
+  for (const std::size_t i : {1u, 2u, 3u}) CHECK(row[i] == -1);
+  for (const std::size_t i : {4u, 5u, 6u, 7u}) {
+    CHECK(row[i] > 1000);  // less the mean they are opposite
+    CHECK(row[i] <= 2000);
+  }
+}
+
+TEST_CASE("with a temperature partners are weighed by distance; the unknown are as the average") {
+  auto soft = plan();
+  soft->temperature = 0.2;
+  Pool pool(2, soft);
+  for (const double w : pool.peers[0]->weights(0.5)) CHECK((w == 0.0 || w == Approx(1.0 / 7)));
+  for (const std::uint32_t i : {1u, 2u, 4u, 5u, 6u})
+    pool.peers[0]->learn(pool.peers[i]->for_partner(PeerId(0)), PeerId(i), 0);
+  const std::vector<std::int64_t> row = logged_row(pool.peers[0]->look(1));
+  const std::vector<double> weights = pool.peers[0]->weights(0.5);
+  CHECK(weights[0] == 0.0);
+  CHECK(std::log(weights[1] / weights[4]) ==
+        Approx(static_cast<double>(row[4] - row[1]) / 200.0).margin(0.01));
+  CHECK(weights[1] > 20.0 * weights[4]);
+  CHECK(weights[3] == weights[7]);  // neither is known
+  CHECK(weights[3] < weights[1]);
+  CHECK(weights[3] > weights[4]);
+  // Hot at the end, where the schedule says so.
+  auto early = plan();
+  early->temperature = 0.2;
+  early->mixing = clustering::Mixing::early;
+  Pool hot(2, early);
+  hot.tell(7);
+  hot.peers[0]->look(1);
+  CHECK(hot.peers[0]->weights(1.0)[4] > 0.8 * hot.peers[0]->weights(1.0)[1]);
+}
+
+TEST_CASE("likeness is high within a group, low across, and not known among three") {
+  Pool pool(2);
+  CHECK_FALSE(pool.peers[0]->likeness(PeerId(1)));
+  pool.peers[0]->learn(pool.peers[1]->for_partner(PeerId(0)), PeerId(1), 0);
+  pool.peers[0]->learn(pool.peers[4]->for_partner(PeerId(0)), PeerId(4), 0);
+  CHECK_FALSE(pool.peers[0]->likeness(PeerId(1)));
+  pool.peers[0]->learn(pool.peers[5]->for_partner(PeerId(0)), PeerId(5), 0);
+  REQUIRE(pool.peers[0]->likeness(PeerId(1)));
+  CHECK(*pool.peers[0]->likeness(PeerId(1)) > 0.6);
+  CHECK(*pool.peers[0]->likeness(PeerId(4)) < 0.4);
+  CHECK_FALSE(pool.peers[0]->likeness(PeerId(7)));
+}
+
 TEST_CASE("blocks that did nothing or are no numbers leave the direction as it was") {
   Steering steering(plan(), PeerId(0), kPeers, 0);
   std::vector<float> sketch(1024, 0.0f);
@@ -179,6 +243,23 @@ TEST_CASE("steering goes on from what was kept") {
   pool.peers[0]->add_block(more);
   CHECK(again.for_partner(PeerId(3))[0].values->bytes ==
         pool.peers[0]->for_partner(PeerId(3))[0].values->bytes);
+  auto soft = plan();
+  soft->temperature = 0.2;
+  Steering resumed(soft, PeerId(0), kPeers, 0), kept(soft, PeerId(0), kPeers, 0);
+  Archive of_row(out.json(), out.arrays());
+  of_row("steering", resumed);
+  CHECK(resumed.weights(0.5)[1] > 20.0 * resumed.weights(0.5)[4]);
+  for (const double wrong : {-0.5, 2.5}) {
+    Archive::Json json = out.json();
+    json["steering"]["row"][3] = wrong;
+    Archive bad_row(json, out.arrays());
+    CHECK_THROWS_AS(bad_row("steering", kept), ArchiveFault);
+  }
+  Archive::Json before = out.json();  // of a program that kept no distances
+  before["steering"].erase("row");
+  Archive old(before, out.arrays());
+  old("steering", kept);
+  CHECK(kept.labels() == pool.peers[0]->labels());
   Archive::Json cut = out.json();
   cut["steering"]["communities"]["labels"].erase(0);
   Archive bad(cut, out.arrays());

@@ -25,6 +25,15 @@ Event moved_event(std::string_view name, std::string_view way, PeerId with, std:
   return std::move(event.add("count", integer(count)));
 }
 
+// Which of a list they are: the ids of those whose bit is set.
+std::vector<std::int64_t> ids_of(const std::vector<Example>& examples,
+                                 std::uint64_t bits = ~std::uint64_t{0}) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < examples.size(); ++i)
+    if (bits >> i & 1) ids.push_back(examples[i].id);
+  return ids;
+}
+
 // A list that is offered or asked about: beyond all that this giver has been answered.
 bool is_new(const Frame& frame, const std::map<PeerId, Holdings::Taken>& taken) {
   const auto newest = taken.find(frame.from);
@@ -63,7 +72,9 @@ void Transfers::offer(PeerId partner, PeerState& peer, Turn& turn) {
   }
   Event sent = moved_event("examples.sent", "to", partner, frame.seq, examples.size());
   sent.add("bytes", integer(frame.payload_bytes())).add("wire_bytes", integer(frame.wire_bytes()));
-  turn.record(std::move(sent.add("reason", plan_->policy)));
+  sent.add("reason", plan_->policy);
+  if (plan_->logs_ids) sent.add("ids", ids_of(examples));
+  turn.record(std::move(sent));
   turn.send(std::move(frame));
 }
 
@@ -98,7 +109,9 @@ void Transfers::answer(const Frame& offer, PeerState& peer, Turn& turn) {
   Event received = moved_event("examples.received", "from", offer.from, offer.seq,
                                examples ? examples->size() : 0);
   received.add("taken", std::int64_t{std::popcount(taken)});
-  turn.record(std::move(received.add("bytes", integer(offer.payload_bytes()))));
+  received.add("bytes", integer(offer.payload_bytes()));
+  if (plan_->logs_ids && taken != 0) received.add("ids", ids_of(*examples, taken));
+  turn.record(std::move(received));
   if (!counts) return;
   Holdings::Taken& newest = taken_[offer.from];
   newest = {offer.seq, taken};

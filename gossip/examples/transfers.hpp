@@ -38,6 +38,7 @@ struct TransferPlan {
   std::uint32_t most = 64;  // examples an offer
   bool copies = false;
   std::string policy;  // as the log names it
+  bool logs_ids = false;
 };
 inline constexpr std::uint32_t kMostOffered = 64;  // a receipt has one bit each
 

@@ -301,6 +301,7 @@ RunConfig typed_config(const Settings& settings) {
     reader.complain("resume", "--resume: say which run with --run DIR");
   config.checkpoint_every_s = reader.read("checkpoint-every", read_time);
   config.log_digests = reader.read("log-digests", read_digests);
+  config.log_examples = reader.boolean("log-examples");
   if (settings.text("metrics") != kOff) config.metrics = settings.text("metrics");
   config.check = reader.boolean("check");
   config.json = reader.boolean("json");

@@ -32,7 +32,7 @@ inline constexpr std::array kExampleOptions{
                "agglo:average,every=2,e=0.05,schedule=never,cut=gap: communities from "
                "sketches, every 2 merges; a share e of merges goes outside, all the time or "
                "early (then evenly), or warm-up (evenly first). cut=silhouette (default), gap, "
-               "count=N, height=H. "
+               "count=N, height=H. soft=0.2: partners by exp(-distance/0.2) instead. "
                "given:groups=2: the groups of +rotate, told.",
            .group = "gossip"},
     Option{.name = "trade",
@@ -77,6 +77,16 @@ inline constexpr std::array kExampleOptions{
            .detail = "hard:confidence=0.1,spread=0.1,models=3: what so many models find wrong, and "
                      "alike. every=5.",
            .group = "training",
+           .in_short_help = false},
+    Option{.name = "log-examples",
+           .default_text = "false",
+           .kind = ValueKind::boolean,
+           .placeholder = "",
+           .help = "log which examples change hands",
+           .detail = "With --share hard: their ids, and how sure the receiver's model was of each "
+                     "before it was trained on it and an epoch later. Ids tell which data a peer "
+                     "had; images are not logged.",
+           .group = "run",
            .in_short_help = false},
 };
 

@@ -61,6 +61,7 @@ struct RunConfig {
   bool resume = false;
   std::optional<double> checkpoint_every_s;  // wall-clock seconds; none: at the end only
   std::string log_digests = "auto";          // auto, on, off
+  bool log_examples = false;                 // which examples change hands, and what is learned
   std::optional<std::string> metrics;        // HOST:PORT to serve them on
   bool check = false;                        // invariants of a simulation
   bool json = false, quiet = false, dry_run = false;

@@ -13,6 +13,8 @@ namespace {
 
 std::int64_t integer(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
+std::int64_t thousandths(float share) { return std::lround(1000.0f * share); }
+
 }  // namespace
 
 ExampleKeeper::ExampleKeeper(std::shared_ptr<const ExamplePlan> plan, std::uint64_t seed,
@@ -25,6 +27,7 @@ ExampleKeeper::ExampleKeeper(std::shared_ptr<const ExamplePlan> plan, std::uint6
       guest_(rows, 0),
       passed_(rows),
       rng_(kernels::Rng::stream(seed, "sampling", self.value)) {
+  if (plan_->logs) before_.assign(rows, -1.0f);
   for (const std::uint32_t row : held_out) present_[row] = 0;
   most_rows_ = static_cast<std::size_t>(std::count(present_.begin(), present_.end(), 1));
 }
@@ -49,6 +52,7 @@ void ExampleKeeper::empty(std::size_t row) {
   ledger_.forget_row(row);
   present_[row] = aside_[row] = guest_[row] = 0;
   passed_[row] = {};
+  if (plan_->logs) before_[row] = -1.0f;
   std::erase(guests_, static_cast<std::uint32_t>(row));
   free_.push_back(static_cast<std::uint32_t>(row));
 }
@@ -61,6 +65,7 @@ std::size_t ExampleKeeper::settle(const gossip::Example& example, bool guest) {
     aside_.push_back(0);
     guest_.push_back(0);
     passed_.emplace_back();
+    if (plan_->logs) before_.push_back(-1.0f);
     if (!weights_.empty()) weights_.push_back(1.0f);
   } else {
     row = free_.back();
@@ -85,6 +90,29 @@ std::size_t ExampleKeeper::settle(const gossip::Example& example, bool guest) {
 
 void ExampleKeeper::arrived(std::size_t row, const Look& look) {
   ledger_.validated(row, ledger_.self(), look, true, plan_->bounds());
+  if (plan_->logs) before_[row] = look.confidence;
+}
+
+std::vector<std::uint32_t> ExampleKeeper::to_tell_of() const {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < before_.size(); ++row) {
+    if (before_[row] >= 0.0f && ledger_.visits[row] > 0) rows.push_back(row);
+  }
+  return rows;
+}
+
+void ExampleKeeper::learned(std::uint64_t passes, std::span<const std::uint32_t> rows,
+                            std::span<const std::uint32_t> ids, std::span<const Look> looks) {
+  HS_CHECK(rows.size() == ids.size() && rows.size() == looks.size());
+  if (rows.empty()) return;
+  Lesson lesson;
+  lesson.epoch = passes;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lesson.ids.push_back(ids[i]);
+    lesson.before.push_back(thousandths(std::exchange(before_[rows[i]], -1.0f)));
+    lesson.after.push_back(thousandths(looks[i].confidence));
+  }
+  lessons_.push_back(std::move(lesson));
 }
 
 std::optional<std::size_t> ExampleKeeper::guest_to_leave(std::size_t most) const {
@@ -188,6 +216,13 @@ std::vector<gossip::Event> ExampleKeeper::take_events() {
     event.add("reserve", in(Tier::reserve)).add("retired", in(Tier::retired));
     events.push_back(std::move(event.add("quarantine", in(Tier::quarantine))));
   }
+  for (Lesson& lesson : lessons_) {
+    gossip::Event event("examples.learned");
+    event.add("epoch", integer(lesson.epoch)).add("ids", std::move(lesson.ids));
+    event.add("before", std::move(lesson.before)).add("after", std::move(lesson.after));
+    events.push_back(std::move(event));
+  }
+  lessons_.clear();
   return events;
 }
 
@@ -201,6 +236,10 @@ void ExampleKeeper::state(gossip::Archive& archive) {
   archive("ledger", ledger_);
   keep_column(archive, "present", present_, ledger_.rows());
   if (plan_->passing) state_of_passed(archive);
+  if (plan_->logs) {
+    keep_column(archive, "before", before_, ledger_.rows());
+    archive("lessons", lessons_);
+  }
   std::size_t weights = weights_.size();
   archive("weighted", weights);
   if (archive.loading() && weights != 0 && weights != ledger_.rows())

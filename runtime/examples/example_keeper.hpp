@@ -51,6 +51,11 @@ class ExampleKeeper {
   std::optional<std::size_t> guest_to_leave(std::size_t most) const;
   // What the own model makes of one before it is trained on it.
   void arrived(std::size_t row, const Look& look);
+  // With --log-examples: rows that came and have been trained on since, once each; and what the own
+  // model makes of them now. ids[i], looks[i] of rows[i].
+  std::vector<std::uint32_t> to_tell_of() const;
+  void learned(std::uint64_t passes, std::span<const std::uint32_t> rows,
+               std::span<const std::uint32_t> ids, std::span<const Look> looks);
   double temperature() const noexcept { return temperature_; }
   const Passed& passed(std::size_t row) const { return passed_[row]; }
   // How sure the own model is of the label, as far as is known: 0.5 where nothing is.
@@ -91,6 +96,13 @@ class ExampleKeeper {
     std::vector<std::uint64_t> tiers;
     void state(gossip::Archive& archive);
   };
+  struct Lesson {  // examples that came, and confidence in them in thousandths; for the log
+    std::uint64_t epoch = 0;
+    std::vector<std::int64_t> ids, before, after;
+    void state(gossip::Archive& a) {
+      a("epoch", epoch)("ids", ids)("before", before)("after", after);
+    }
+  };
   void note(Note made, std::span<const Look> looks);
   void state_of_passed(gossip::Archive& archive);
   bool counts(kernels::PeerId model, std::span<const float> confidence, double& most_alike);
@@ -108,6 +120,9 @@ class ExampleKeeper {
   double temperature_ = 1.0;   // of the own model when it last looked
   Rounds own_, others_;
   std::vector<Note> notes_;
+  // Only with --log-examples.
+  std::vector<float> before_;  // [row] confidence when it came; -1: has not come, or was told of
+  std::vector<Lesson> lessons_;
 };
 
 }  // namespace hearsay::runtime

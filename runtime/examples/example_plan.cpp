@@ -199,6 +199,9 @@ std::shared_ptr<const ExamplePlan> build_examples(const RunConfig& config) {
   if (config.quarantine.name == "off") reject_unknown(kQuarantine, config.quarantine, {}, 0);
   plan.looks = looks || plan.retire || plan.quarantine;
   if (const Spec* hard = part_of(config.share, "hard")) plan.passing = read_hard(config, *hard);
+  plan.logs = config.log_examples;
+  if (plan.logs && !plan.passing)
+    throw UsageError("--log-examples: no examples change hands here; add --share hard:32");
   if (!plan.looks && !plan.passing) return nullptr;
   refuse_without_models(config);
   std::uint32_t every = 0;  // where several say how often, the most often

@@ -23,6 +23,7 @@ struct ExamplePlan {
   std::uint32_t every =
       5;  // own epochs between two looks at all examples by the same kind of model
   std::uint32_t peers = 1;
+  bool logs = false;  // --log-examples: which examples came, and what was learned of them
 
   ExampleLedger::Bounds bounds() const {
     if (!retire) return {};

@@ -67,3 +67,14 @@ TEST_CASE("what makes no sense is refused") {
   refused("rho", "off", "off", "local");
   CHECK(build_examples(config("hard", "off", "off", "local")) != nullptr);
 }
+
+TEST_CASE("examples are logged where some change hands") {
+  RunConfig c = config("uniform", "off", "off");
+  c.log_examples = true;
+  CHECK_THROWS_AS(build_examples(c), UsageError);
+  c.share = parse_spec("--share", "hard:8");
+  REQUIRE(build_examples(c));
+  CHECK(build_examples(c)->logs);
+  c.log_examples = false;
+  CHECK_FALSE(build_examples(c)->logs);
+}

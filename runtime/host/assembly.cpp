@@ -310,6 +310,10 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   refuse_outer_where_it_does_not_fit(config, *plan.policy);
   refuse_codec_where_it_does_not_fit(config);
   plan.communities = build_communities(config);
+  if (plan.policy->needs_likeness() && !(plan.communities && plan.communities->finds())) {
+    throw UsageError("--merge " + config.merge.text +
+                     ": how alike two peers are is told by sketches; add --cluster agglo");
+  }
   plan.examples = build_examples(config);
   plan.trade = build_trade(config, *plan.policy);
   return plan;
@@ -321,7 +325,7 @@ std::shared_ptr<const gossip::TransferPlan> transfers_of(const PoolPlan& plan) {
   if (!plan.examples || !plan.examples->passing) return nullptr;
   const PassingPlan& passing = *plan.examples->passing;
   return std::make_shared<const gossip::TransferPlan>(
-      gossip::TransferPlan{passing.most, passing.copies, name_of(passing.by)});
+      gossip::TransferPlan{passing.most, passing.copies, name_of(passing.by), plan.examples->logs});
 }
 
 }  // namespace

@@ -91,7 +91,17 @@ void read_mixing(const Spec& spec, gossip::CommunityPlan& plan) {
 
 void read_agglo(const RunConfig& config, gossip::CommunityPlan& plan) {
   const Spec& spec = config.cluster;
-  reject_unknown(kCluster, spec, {"every", "e", "schedule", "cut"}, 1);
+  reject_unknown(kCluster, spec, {"every", "e", "schedule", "cut", "soft"}, 1);
+  if (const auto text = spec.arg("soft")) {
+    if (spec.arg("e"))
+      throw UsageError(kCluster +
+                       " e: is a share outside the community, and soft has no use for it; "
+                       "leave one of them out");
+    const double temperature = parse_number(kCluster, *text);
+    if (!(temperature >= 0.001 && temperature <= 100.0))
+      throw UsageError(kCluster + " soft=" + *text + ": a temperature from 0.001 to 100");
+    plan.temperature = temperature;
+  }
   plan.recipe.metric = clustering::Metric::cosine;
   plan.recipe.linkage = linkage_of(spec);
   plan.recipe.seed = config.seed;

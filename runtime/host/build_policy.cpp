@@ -9,6 +9,7 @@
 #include "merge/policies/confidence.hpp"
 #include "merge/policies/cosine_gate.hpp"
 #include "merge/policies/ema.hpp"
+#include "merge/policies/likeness.hpp"
 #include "merge/policies/norm_clip.hpp"
 #include "merge/policies/sample_weighted.hpp"
 #include "merge/policies/staleness.hpp"
@@ -64,6 +65,13 @@ std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
     if (!(exponent >= 0.0)) throw UsageError("--merge: confidence exponent g must not be negative");
     return std::make_unique<merge::Confidence>(exponent);
   }
+  if (spec.name == "alike") {
+    reject_unknown("--merge", spec, {"g"}, 0);
+    const double exponent = parse_number("--merge", spec.arg("g").value_or("1"));
+    if (!(exponent >= 0.0 && exponent <= 64.0))
+      throw UsageError("--merge: alike's exponent g lies between 0 and 64");
+    return std::make_unique<merge::Likeness>(exponent);
+  }
   if (spec.name == "norm-clip") {
     reject_unknown("--merge", spec, {}, 0);
     return std::make_unique<merge::NormClip>();
@@ -76,7 +84,7 @@ std::unique_ptr<merge::Modifier> build_modifier(const Spec& spec) {
     return std::make_unique<merge::CosineGate>(least);
   }
   throw_unknown("merge modifier", spec.name,
-                {"staleness", "confidence", "norm-clip", "cosine-gate", "gate"});
+                {"staleness", "confidence", "alike", "norm-clip", "cosine-gate", "gate"});
 }
 
 double gate_kappa(const Spec& spec) {

@@ -14,6 +14,7 @@ using Texts = std::map<std::string, std::string>;
 
 constexpr const char* kDevice = "device";
 constexpr const char* kOuter = "outer";
+constexpr const char* kLogExamples = "log-examples";
 
 // One entry an option: how its text is told and read.
 struct Computed {
@@ -70,6 +71,7 @@ const std::vector<Computed>& table() {
       of_spec("sampling", &RunConfig::sampling),
       of_spec("retire", &RunConfig::retire),
       of_spec("quarantine", &RunConfig::quarantine),
+      of_flag(kLogExamples, &RunConfig::log_examples),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
       of_count("seed", &RunConfig::seed),
@@ -107,6 +109,10 @@ void apply_computed_config(const Texts& texts, RunConfig& config) {
     }
     if (found == texts.end() && each.name == std::string_view(kOuter)) {
       config.outer = RunConfig().outer;  // likewise
+      continue;
+    }
+    if (found == texts.end() && each.name == std::string_view(kLogExamples)) {
+      each.read(config, each.tell(RunConfig()));  // likewise
       continue;
     }
     if (found == texts.end())

@@ -45,6 +45,17 @@ TEST_CASE("a line that differs is named, and what did not happen again is counte
   CHECK(log.differences()[1] == "1 logged lines did not happen again, the first: p00, line 2");
 }
 
+TEST_CASE("lists that events have gained since a run was logged are no difference") {
+  const std::string before = R"({"ev":"cluster.updated","t_ns":5,"peer":"p00","n":0,"round":1})";
+  const std::string now =
+      R"({"ev":"cluster.updated","t_ns":5,"peer":"p00","n":0,"round":1,"distances":[0,-1,7]})";
+  CHECK(LogComparison(logged(before + "\n")).compare(now));
+  CHECK(LogComparison(logged(now + "\n")).compare(now));
+  std::string other = now;
+  other.replace(other.find("-1"), 2, "90");
+  CHECK_FALSE(LogComparison(logged(now + "\n")).compare(other));
+}
+
 TEST_CASE("holes, torn and foreign lines cost themselves alone") {
   LogComparison log(logged(line("p00", 0) + "\n\xff\xfe garbage\n" + line("p00", 2) + "\n" +
                            line("p00", 3).substr(0, 20)));

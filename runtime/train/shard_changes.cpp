@@ -74,6 +74,15 @@ void ShardTrainer::look_at_arrivals(std::span<const std::uint32_t> rows, std::si
   for (std::size_t i = 0; i < rows.size(); ++i) keeper_->arrived(rows[i], looks[i]);
 }
 
+void ShardTrainer::tell_of_arrivals(std::size_t worker) {
+  const std::vector<std::uint32_t> rows = keeper_->to_tell_of();
+  if (rows.empty()) return;
+  std::vector<std::uint32_t> ids;
+  for (const std::uint32_t row : rows) ids.push_back(shard_.ids[row]);
+  keeper_->learned(batches_.passes(), rows, ids,
+                   looks_at(rows, read_weights(), keeper_->temperature(), worker));
+}
+
 // A batch all of whose examples have left takes the next one that is there.
 std::span<const std::uint32_t> ShardTrainer::next_batch() {
   const std::span<const std::uint32_t> planned = batches_.next();

@@ -63,6 +63,7 @@ void ShardTrainer::data_state(gossip::Archive& archive) {
 void ShardTrainer::begin_pass_if_due(std::size_t worker) {
   if (!keeper_ || !batches_.pass_is_over()) return;
   const kernels::PeerId self(options_.peer);
+  tell_of_arrivals(worker);
   if (keeper_->wants_own_look(batches_.passes()))
     look_at_all(self, read_weights(), batches_.passes(), worker);
   const std::uint64_t horizon = options_.epochs * steps_per_epoch_;

@@ -85,6 +85,7 @@ class ShardTrainer : public Trainer {
   std::vector<Look> looks_at(std::span<const std::uint32_t> rows, std::span<const float> weights,
                              double temperature, std::size_t worker);
   void look_at_arrivals(std::span<const std::uint32_t> rows, std::size_t worker);
+  void tell_of_arrivals(std::size_t worker);
   void state_of_passed(gossip::Archive& archive);
   kernels::LossSums pass_probe(std::span<const float> weights, std::size_t worker, double* losses);
   // One forward pass over these rows; outputs[rows.size()][classes].

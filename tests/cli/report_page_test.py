@@ -94,6 +94,27 @@ class ReportPageTest(harness.CliTest):
         self.assertEqual(dead, 5)
         self.check_quiet()
 
+    def test_who_is_alike_and_which_examples_travelled(self):
+        page = self.make("8", "--data", "synthetic:digits", "--split", "iid+rotate:groups=2,by=5",
+                         "--merge-every", "0.2", "--cluster", "agglo:average,every=1",
+                         "--share", "sketch:1024+hard:8,by=random", "--log-examples")
+        out = self.hearsay("report", "run", "--thumbnails")
+        self.assertEqual(out.returncode, 0, out.stderr)
+        marks = {"similarity": ".lv7", "communities": "rect[data-m]", "examples": "image"}
+        for width, dark in ((1100, False), (400, True)):
+            self.browser.open(page, width=width, dark=dark)
+            self.assertEqual((self.browser.console, self.browser.errors), ([], []))
+            foreign = [u for u in self.browser.requests if not u.startswith(("file:", "data:image/png"))]
+            self.assertEqual(foreign, [])
+            for figure, mark in marks.items():
+                self.assertGreater(self.evaluate(MARKS.format(figure, mark) + ".length"), 0, figure)
+                self.check_labels_apart(figure)
+            self.assertTrue(self.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+        shown = "[...document.querySelectorAll('#examples image')].map(i => i.getBBox().width > 0)"
+        self.assertEqual(set(self.evaluate(shown)), {True})
+        self.assertEqual(self.hearsay("report", "run").returncode, 0)  # pictures go when not asked for
+        self.assertNotIn("data:image", page.read_text())
+
     def test_the_theme_button_goes_round(self):
         self.browser.open(self.make("2"))
         colors = []

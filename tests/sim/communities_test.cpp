@@ -42,6 +42,20 @@ TEST_CASE("two populations are told apart, and learn better than when all merge 
   CHECK(blind.events.count("cluster.updated") == 0);
 }
 
+TEST_CASE("likeness as weight of a merge, and soft choice, keep two populations apart") {
+  const Outcome blind = run(base(kTwo, "off"));
+  RunConfig weighed = base(kTwo, "agglo:average,every=1,e=1");  // partners without regard to it
+  weighed.merge = spec("ema:0.5+alike:g=6");
+  RunConfig soft = base(kTwo, "agglo:average,every=1,soft=0.1");
+  for (RunConfig* config : {&weighed, &soft}) {
+    config->epochs = 12;
+    const Outcome a = run(*config);
+    CHECK(a.result.test_acc_mean > blind.result.test_acc_mean + 0.02);
+    config->threads = 3;
+    CHECK(run(*config).result.digest == a.result.digest);
+  }
+}
+
 TEST_CASE("peers of one population stay one community") {
   const Outcome found = run(base("iid", "agglo"));
   REQUIRE(found.result.communities);

@@ -3,6 +3,7 @@
 // with real training on generated digits: none is lost or owned twice, whatever is lost and whoever
 // dies; nothing depends on threads; wrong labels are found.
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,57 @@ TEST_CASE("a pool that passes examples on has one history whatever the threads")
   CHECK(a.result.digest == b.result.digest);
   CHECK(a.events == b.events);
   CHECK(a.events.at("examples.judged") > 8);
+}
+
+namespace {
+
+// What the log says of single examples.
+class Told final : public EventSink {
+ public:
+  void write(gossip::Time, std::string_view peer, const gossip::Event& event) override {
+    const auto find = [&](const char* key) -> const gossip::FieldValue* {
+      for (const gossip::Field& field : event.fields)
+        if (field.key == key) return &field.value;
+      return nullptr;
+    };
+    const auto list = [&](const char* key) {
+      const auto* value = find(key);
+      return value ? std::get<std::vector<std::int64_t>>(*value) : std::vector<std::int64_t>{};
+    };
+    if (event.name == "examples.received") {
+      const auto ids = list("ids");
+      if (static_cast<std::int64_t>(ids.size()) != std::get<std::int64_t>(*find("taken"))) ++wrong;
+      for (const std::int64_t id : ids) came[std::string(peer)].insert(id);
+    }
+    if (event.name != "examples.learned") return;
+    const auto ids = list("ids"), before = list("before"), after = list("after");
+    if (ids.size() != before.size() || ids.size() != after.size()) ++wrong;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!came[std::string(peer)].contains(ids[i])) ++wrong;
+      if (before[i] < 0 || before[i] > 1000 || after[i] < 0 || after[i] > 1000) ++wrong;
+      gained += after[i] - before[i];
+      ++lessons;
+    }
+  }
+  std::map<std::string, std::set<std::int64_t>> came;
+  std::int64_t gained = 0;
+  int wrong = 0, lessons = 0;
+};
+
+}  // namespace
+
+TEST_CASE("with --log-examples the log names them and what was learned, and nothing else differs") {
+  RunConfig config = base("hard:16,by=random");
+  config.epochs = 4;
+  const auto silent = run(config).result.digest;
+  config.log_examples = true;
+  static const Dataset digits = load_dataset("synthetic:digits", 1);
+  Simulation simulation(config, digits);
+  Told told;
+  CHECK(simulation.run(told, {}).digest == silent);
+  CHECK(told.wrong == 0);
+  CHECK(told.lessons > 100);
+  CHECK(told.gained > 0);
 }
 
 TEST_CASE("what models agree on is trained on less often, at little loss") {

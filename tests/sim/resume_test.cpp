@@ -57,6 +57,7 @@ struct Case {
   const char* outer = "none";
   const char* share = "off";
   const char *sampling = "uniform", *retire = "off", *quarantine = "off", *trade = "off";
+  bool log_examples = false;
 };
 
 const std::vector<Case>& cases() {
@@ -68,13 +69,19 @@ const std::vector<Case>& cases() {
        .merge_every = "0.25",
        .split = "iid+rotate:groups=2,by=5",
        .cluster = "agglo:average,every=1"},
+      {.name = "soft choice, likeness as weight",
+       .merge_every = "0.25",
+       .merge = "ema:0.5+alike:g=2",
+       .split = "iid+rotate:groups=2,by=5",
+       .cluster = "agglo:average,every=2,soft=0.2,schedule=early"},
       {.name = "examples change hands",
        .merge_every = "0.25",
        .chaos = {"drop=5%", "kill=p03@30%..50%"},
        .compute = "fixed:20ms",
        .split = "dirichlet:0.5",
        .epochs = 4,
-       .share = "hard:16,by=receiver"},
+       .share = "hard:16,by=receiver",
+       .log_examples = true},
       {.name = "copies, judged examples",
        .merge_every = "0.5",
        .epochs = 4,
@@ -233,6 +240,7 @@ RunConfig config_of(const Case& c, std::uint64_t seed) {
   r.retire = spec(c.retire);
   r.quarantine = spec(c.quarantine);
   r.trade = spec(c.trade);
+  r.log_examples = c.log_examples;
   r.wait = c.wait;
   r.until_converged = c.until_converged;
   r.end_game = spec(c.end_game);
@@ -304,8 +312,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{36}));
-  REQUIRE(cases().size() == 36);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{37}));
+  REQUIRE(cases().size() == 37);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -66,6 +66,9 @@ class LocalModel {
   // What is known of the own examples since the last call, for the log.
   virtual std::vector<Event> take_events() { return {}; }
 
+  // The learning rate is this times what it would be, from the next mini-batch on.
+  virtual void set_lr_factor(double /*factor*/) {}
+
   // How unsure a model is of the own examples: the mean of 1 - confidence over some of them; null:
   // the own model. 1 where that cannot be told.
   virtual double doubt(const merge::Snapshot* /*model*/) { return 1.0; }

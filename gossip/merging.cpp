@@ -124,11 +124,32 @@ bool trades(const merge::Decision& decision, const MergeRequest& request, PeerSt
   return true;
 }
 
+// Goes by the own factor of alpha; then sees whether the sender's settings have made a better
+// model.
+merge::Decision tuned(merge::Decision decision, const MergeRequest& request, PeerState& peer,
+                      Turn& turn) {
+  Tuner& tuner = *peer.tuner;
+  if (const double factor = tuner.alpha_factor(); factor != 1.0)
+    decision = {merge::Verdict::scale, std::clamp(decision.alpha * factor, 0.0, 1.0), "tuned"};
+  const auto theirs =
+      request.frame.kind == FrameKind::request ? Tuner::decode(request.frame.mass) : std::nullopt;
+  if (!theirs) return decision;
+  const Probe own = turn.model.probe(nullptr), other = turn.model.probe(request.heard.in.get());
+  if (own.examples == 0 || !tuner.meet(*theirs, own.loss, other.loss)) return decision;
+  turn.model.set_lr_factor(tuner.lr_factor());
+  Event copied = tuner.event("settings.copied");
+  copied.add("from", peer_name(request.frame.from)).add("own_loss", own.loss);
+  turn.record(std::move(copied.add("their_loss", other.loss)));
+  return decision;
+}
+
 merge::Decision decide(const merge::Evidence& evidence, const MergeRequest& request,
                        PeerState& peer, Turn& turn, std::optional<ProbeLosses>& measured) {
   const merge::Policy& policy = *peer.settings.policy;
   if (request.fixed_alpha) return policy.decide_fixed(evidence, *request.fixed_alpha);
   merge::Decision decision = policy.decide(evidence);
+  if (peer.tuner && decision.verdict != merge::Verdict::refuse)
+    decision = tuned(decision, request, peer, turn);
   if (trades(decision, request, peer, turn)) return {merge::Verdict::accept, 1.0, "trade"};
   if (decision.verdict == merge::Verdict::refuse) return decision;
   if (policy.guards().gate_kappa)

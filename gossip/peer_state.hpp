@@ -22,6 +22,7 @@
 #include "gossip/sequence_window.hpp"
 #include "gossip/strikes.hpp"
 #include "gossip/topology/topology.hpp"
+#include "gossip/tuning/tuner.hpp"
 #include "gossip/votes.hpp"
 #include "merge/policy.hpp"
 
@@ -55,6 +56,7 @@ struct GossipSettings {
   std::shared_ptr<const CommunityPlan> communities;  // null: all neighbours are alike
   std::optional<OuterSettings> outer;  // of pairwise and push; none: merges move the weights
   std::optional<TradePlan> trade;      // none: models stay where they are
+  std::optional<TunePlan> tune;        // none: settings stay as they are
   std::shared_ptr<const TransferPlan> transfers;  // null: examples stay where they are
 };
 
@@ -94,6 +96,7 @@ struct PeerState {
     if (s.policy && s.policy->guards().crowd)
       partners = possible_partners(*s.topology, s.self, s.peers);
     if (s.outer) outer.emplace(*s.outer);
+    if (s.tune) tuner.emplace(*s.tune, s.seed, s.self);
   }
 
   // Every start of a peer numbers its weights anew, so that no two in a run are called the same.
@@ -114,6 +117,7 @@ struct PeerState {
   std::unique_ptr<Steering> steering;            // null: partners are chosen evenly
   std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
   std::unique_ptr<Transfers> transfers;          // null: examples stay where they are
+  std::optional<Tuner> tuner;                    // settings that are learned
   kernels::Rng trade_rng;                        // draws a number for every request
   std::map<PeerId, std::uint64_t> traded_at;     // merge clock when the model of a peer came here
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
@@ -133,6 +137,7 @@ struct PeerState {
     if (steering) a("steering", *steering);
     if (outer) a("outer", *outer);
     if (transfers) a("transfers", *transfers);
+    if (tuner) a("tuner", *tuner);
     if (settings.trade) a("trade_rng", trade_rng)("traded_at", traded_at);
   }
 

@@ -57,11 +57,13 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
   last_beat_ = turn.now;
   if (!started_) peer_.table.excuse(turn.now);  // nobody was silent before
   turn.timer(turn.now + Time(limits::kBeat), kBeatTimer);
+  if (peer_.tuner) turn.model.set_lr_factor(peer_.tuner->lr_factor());
   if (std::exchange(started_, true)) return start_again(turn);
   if (peer_.outer) peer_.outer->begin(turn.model);
   exchange_->begin(peer_, turn);
   if (peer_.settings.late) return start_late(turn);
   record_joined("start", turn);
+  if (peer_.tuner) turn.record(peer_.tuner->event("settings.drawn"));
   begin_block(turn);
 }
 

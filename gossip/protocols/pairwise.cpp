@@ -22,6 +22,7 @@ class Pairwise final : public PendingExchange {
     Spoken spoken = speak(own_words(peer, turn), nullptr, peer);
     reflect(spoken, peer, turn);
     Frame request = weights_frame(FrameKind::request, partner, spoken, peer);
+    if (peer.tuner) request.mass = Tuner::code(peer.tuner->choice());
     turn.record(sent_event(request, peer, spoken.density));
     await({request.seq, partner, std::move(spoken.base), turn.now}, peer, turn);
     turn.send(std::move(request));

@@ -349,6 +349,7 @@ const std::vector<CatalogSection>& catalog() {
                                                     training_parts("optimizer"),
                                                     training_parts("schedule"),
                                                     example_parts("trade"),
+                                                    example_parts("tune"),
                                                     example_parts("sampling"),
                                                     example_parts("retire"),
                                                     example_parts("quarantine"),
@@ -379,14 +380,15 @@ void check_names(const RunConfig& config) {
   const Spec split = parse_spec("--split", config.split);
   check_part("split", split.name, split.modifiers);
   const std::pair<std::string_view, const Spec*> parts[] = {
-      {"model", &config.model},       {"optimizer", &config.optimizer},
-      {"schedule", &config.schedule}, {"protocol", &config.protocol},
-      {"topology", &config.topology}, {"merge", &config.merge},
-      {"codec", &config.codec},       {"outer", &config.outer},
-      {"share", &config.share},       {"cluster", &config.cluster},
-      {"trade", &config.trade},       {"sampling", &config.sampling},
-      {"retire", &config.retire},     {"quarantine", &config.quarantine},
-      {"net", &config.net},           {"compute", &config.compute}};
+      {"model", &config.model},           {"optimizer", &config.optimizer},
+      {"schedule", &config.schedule},     {"protocol", &config.protocol},
+      {"topology", &config.topology},     {"merge", &config.merge},
+      {"codec", &config.codec},           {"outer", &config.outer},
+      {"share", &config.share},           {"cluster", &config.cluster},
+      {"trade", &config.trade},           {"tune", &config.tune},
+      {"sampling", &config.sampling},     {"retire", &config.retire},
+      {"quarantine", &config.quarantine}, {"net", &config.net},
+      {"compute", &config.compute}};
   for (const auto& [option, spec] : parts) {
     check_part(option, spec->name, spec->modifiers);
   }

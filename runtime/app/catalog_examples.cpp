@@ -13,6 +13,15 @@ CatalogSection example_parts(std::string_view option) {
               "no bytes; two forward passes over 256 examples a trade"}},
             {}};
   }
+  if (option == "tune") {
+    return {"tune",
+            "learning of settings",
+            {{"off", "off", "all peers go by the settings of the run", "nothing"},
+             {"population", "population:lr,alpha,step=1.2,eager=5",
+              "each by its own; those of better models are copied and changed a little",
+              "no bytes; two passes over the probe set a merge, a tenth of the examples"}},
+            {}};
+  }
   if (option == "sampling") {
     return {"sampling",
             "sampling",

@@ -266,6 +266,7 @@ RunConfig typed_config(const Settings& settings) {
   config.share = reader.spec("share");
   config.cluster = reader.spec("cluster");
   config.trade = reader.spec("trade");
+  config.tune = reader.spec("tune");
   config.sampling = reader.spec("sampling");
   config.retire = reader.spec("retire");
   config.quarantine = reader.spec("quarantine");

@@ -46,6 +46,17 @@ inline constexpr std::array kExampleOptions{
                "said) or is surer of the own examples than the own model. Optimiser state stays.",
            .group = "gossip",
            .in_short_help = false},
+    Option{.name = "tune",
+           .default_text = "off",
+           .kind = ValueKind::spec,
+           .placeholder = "SPEC",
+           .help = "population:lr,alpha: learn settings as a pool",
+           .detail = "Of pairwise. population:lr,alpha,step=1.2,eager=5: each peer goes by factors "
+                     "of its own; asked for a merge it compares both models on a tenth of its "
+                     "examples, kept for that, and takes the sender's factors, times or by step, "
+                     "with probability eager times the relative gain.",
+           .group = "gossip",
+           .in_short_help = false},
     Option{.name = "sampling",
            .default_text = "uniform",
            .kind = ValueKind::spec,

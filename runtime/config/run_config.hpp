@@ -37,6 +37,7 @@ struct RunConfig {
   Spec share{"off", {}, {}, {}, "off"};             // what peers send beside weights
   Spec cluster{"off", {}, {}, {}, "off"};           // communities that steer who merges with whom
   Spec trade{"off", {}, {}, {}, "off"};             // peers that trade models
+  Spec tune{"off", {}, {}, {}, "off"};              // settings that the pool learns
   Spec sampling{"uniform", {}, {}, {}, "uniform"};  // which examples an epoch trains on
   Spec retire{"off", {}, {}, {}, "off"};            // known examples are trained on less often
   Spec quarantine{"off", {}, {}, {}, "off"};        // suspicious ones are not

@@ -23,6 +23,7 @@
 #include "runtime/host/build_choco.hpp"
 #include "runtime/host/build_communities.hpp"
 #include "runtime/host/build_outer.hpp"
+#include "runtime/host/build_tune.hpp"
 #include "runtime/sim/tamper.hpp"
 
 namespace hearsay::runtime {
@@ -290,8 +291,10 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   plan.end_game = end_game_rounds(config.end_game);
   plan.gossips = !baseline;
   plan.equal_steps = is_synchronous(name);
-  plan.needs_probe = !baseline && (config.until_converged || plan.policy->needs_confidence() ||
-                                   plan.policy->guards().gate_kappa);
+  plan.tune = build_tune(config);
+  plan.needs_probe =
+      !baseline && (plan.tune || config.until_converged || plan.policy->needs_confidence() ||
+                    plan.policy->guards().gate_kappa);
   const bool is_choco = name == "choco";  // its copies decide, and nobody answers
   if (baseline || is_choco) {
     refuse_without_effect(config, config.wait, "--wait");
@@ -373,6 +376,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.choco_gamma = plan.choco_gamma;
   settings.transfers = transfers_of(plan);
   settings.trade = plan.trade;
+  settings.tune = plan.tune;
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

@@ -58,6 +58,7 @@ struct PoolPlan {
   std::optional<gossip::OuterSettings> outer;                // none: merges move the weights
   double choco_gamma = 0.0;                                  // --protocol choco
   std::optional<gossip::TradePlan> trade;                    // none: models stay where they are
+  std::optional<gossip::TunePlan> tune;                      // none: settings stay as they are
   std::shared_ptr<const ExamplePlan> examples;               // null: all examples count alike
   gossip::BlockPlan blocks;
   std::uint32_t end_game = 0;

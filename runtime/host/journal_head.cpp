@@ -14,6 +14,7 @@ using Texts = std::map<std::string, std::string>;
 
 constexpr const char* kDevice = "device";
 constexpr const char* kOuter = "outer";
+constexpr const char* kTune = "tune";
 constexpr const char* kLogExamples = "log-examples";
 
 // One entry an option: how its text is told and read.
@@ -68,6 +69,7 @@ const std::vector<Computed>& table() {
       of_spec("share", &RunConfig::share),
       of_spec("cluster", &RunConfig::cluster),
       of_spec("trade", &RunConfig::trade),
+      of_spec(kTune, &RunConfig::tune),
       of_spec("sampling", &RunConfig::sampling),
       of_spec("retire", &RunConfig::retire),
       of_spec("quarantine", &RunConfig::quarantine),
@@ -111,7 +113,8 @@ void apply_computed_config(const Texts& texts, RunConfig& config) {
       config.outer = RunConfig().outer;  // likewise
       continue;
     }
-    if (found == texts.end() && each.name == std::string_view(kLogExamples)) {
+    if (found == texts.end() &&
+        (each.name == std::string_view(kTune) || each.name == std::string_view(kLogExamples))) {
       each.read(config, each.tell(RunConfig()));  // likewise
       continue;
     }

@@ -43,6 +43,7 @@ class OwnModel : public gossip::LocalModel {
   void keep_digests(DigestMode mode) { digests_ = mode; }
   std::string digest() override;
   void heard(kernels::PeerId from, const merge::Snapshot& in) override;
+  void set_lr_factor(double factor) override { trainer_.set_lr_factor(factor); }
   double doubt(const merge::Snapshot* model) override;
   gossip::ExampleStore* examples() override { return trainer_.example_store(worker_); }
   std::vector<gossip::Event> take_events() override { return trainer_.take_events(); }

@@ -38,7 +38,7 @@ std::uint8_t ShardTrainer::label_of(std::uint32_t example) const {
 }
 
 double ShardTrainer::lr_factor() const {
-  return schedule_factor(options_.schedule, steps_, options_.epochs * steps_per_epoch_);
+  return tuned_ * schedule_factor(options_.schedule, steps_, options_.epochs * steps_per_epoch_);
 }
 
 gossip::StepReport ShardTrainer::report(std::size_t samples, const kernels::LossSums& sums) const {
@@ -58,6 +58,10 @@ void ShardTrainer::data_state(gossip::Archive& archive) {
     archive.fail("examples", "are not as many as in this shard");
   batches_.state(archive, steps_);
   archive("flipped", flipped_);
+  if (archive.loading()) tuned_ = 1.0;
+  if (tuned_ != 1.0 || archive.has("tuned")) archive("tuned", tuned_);
+  if (archive.loading() && !(tuned_ > 0.0 && tuned_ < 1e6))
+    archive.fail("tuned", "is no factor of a learning rate");
 }
 
 void ShardTrainer::begin_pass_if_due(std::size_t worker) {

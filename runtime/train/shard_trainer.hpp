@@ -45,6 +45,7 @@ class ShardTrainer : public Trainer {
   std::vector<double> probe_losses(std::span<const float> weights, std::size_t worker) override;
   double doubt(std::span<const float> weights, std::size_t worker) override;
   void flip_labels(bool flipped) override { flipped_ = flipped; }
+  void set_lr_factor(double factor) override { tuned_ = factor; }
   bool wants_models() const override { return keeper_ != nullptr; }
   void heard(kernels::PeerId from, std::span<const float> weights, std::size_t worker) override;
   std::vector<gossip::Event> take_events() override;
@@ -102,6 +103,7 @@ class ShardTrainer : public Trainer {
   std::unique_ptr<ShardStore> store_;  // null: examples stay where they are
   std::vector<std::uint32_t> batch_;   // of next_batch(), where some have left
   bool flipped_ = false;
+  double tuned_ = 1.0;  // factor of the learning rate that the protocol has set
 };
 
 }  // namespace hearsay::runtime

@@ -46,6 +46,8 @@ class Trainer {
   virtual std::vector<gossip::Event> take_events() { return {}; }  // for the log, each once
   // The examples, where they may change hands; null elsewhere.
   virtual gossip::ExampleStore* example_store(std::size_t /*worker*/) { return nullptr; }
+  // Of the learning rate, from the next mini-batch on; kept by state().
+  virtual void set_lr_factor(double) {}
   // Learns class c as classes - 1 - c from now on, or no more: a peer with bad data, for tests.
   virtual void flip_labels(bool) {}
   virtual std::uint64_t examples() const = 0;  // that it trains on

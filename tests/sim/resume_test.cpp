@@ -57,6 +57,7 @@ struct Case {
   const char* outer = "none";
   const char* share = "off";
   const char *sampling = "uniform", *retire = "off", *quarantine = "off", *trade = "off";
+  const char* tune = "off";
   bool log_examples = false;
 };
 
@@ -74,6 +75,10 @@ const std::vector<Case>& cases() {
        .merge = "ema:0.5+alike:g=2",
        .split = "iid+rotate:groups=2,by=5",
        .cluster = "agglo:average,every=2,soft=0.2,schedule=early"},
+      {.name = "settings are learned",
+       .merge_every = "0.25",
+       .chaos = {"drop=5%", "kill=p03@30%..50%"},
+       .tune = "population:lr,alpha,eager=50"},
       {.name = "examples change hands",
        .merge_every = "0.25",
        .chaos = {"drop=5%", "kill=p03@30%..50%"},
@@ -240,6 +245,7 @@ RunConfig config_of(const Case& c, std::uint64_t seed) {
   r.retire = spec(c.retire);
   r.quarantine = spec(c.quarantine);
   r.trade = spec(c.trade);
+  r.tune = spec(c.tune);
   r.log_examples = c.log_examples;
   r.wait = c.wait;
   r.until_converged = c.until_converged;
@@ -312,8 +318,8 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{37}));
-  REQUIRE(cases().size() == 37);
+  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{38}));
+  REQUIRE(cases().size() == 38);
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

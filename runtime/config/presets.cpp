@@ -30,7 +30,7 @@ const std::vector<Preset>& presets() {
         {"split", "dirichlet:0.1"},
         {"model", "mlp:256,128"},
         {"epochs", "25"},
-        {"share", "hard:32,by=random"},
+        {"share", "hard:32,by=rho"},
         {"log-examples", "true"}}},
       {"wire-20x",
        "16 peers that send a twentieth of the bytes, and are as accurate",

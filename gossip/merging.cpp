@@ -231,7 +231,7 @@ void refuse(const Frame& frame, std::string_view why, PeerState& peer, Turn& tur
 void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn& turn) {
   const std::string why = "cannot be read: " + heard.fault;
   refuse(frame, why, peer, turn);
-  strike(frame.from, why, peer, turn);
+  if (!heard.is_lost) strike(frame.from, why, peer, turn);
 }
 
 merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn) {

@@ -25,7 +25,8 @@ merge::Decision merge_in(const MergeRequest& request, PeerState& peer, Turn& tur
 
 // Weights that are not even judged. Counts and records; the weights stay as they are.
 void refuse(const Frame& frame, std::string_view why, PeerState& peer, Turn& turn);
-// A message that cannot be read speaks against its sender.
+// A message that cannot be read speaks against its sender, unless it counts on another that was
+// lost.
 void refuse_unread(const Frame& frame, const Heard& heard, PeerState& peer, Turn& turn);
 
 // The outer optimiser has dropped its momentum: says so.

@@ -9,11 +9,14 @@
 namespace hearsay::gossip {
 namespace {
 
-Heard decode(const merge::Packed& message, const merge::Snapshot& base, const Codec& codec,
-             Turn& turn) {
+// `from`: a partner; none: the message is an own one.
+Heard decode(const merge::Packed& message, const merge::Snapshot& base, std::optional<PeerId> from,
+             Codec& codec, Turn& turn) {
   const std::shared_ptr<merge::Snapshot> in = turn.model.blank();
-  Unpacked said = codec.decode(message, base.span(), in->values.span());
-  if (!said.fault.empty()) return {nullptr, std::move(said.fault), std::nullopt};
+  const std::span<float> to = in->values.span();
+  Unpacked said = from ? codec.decode_from(*from, message, base.span(), to)
+                       : codec.decode(message, base.span(), to);
+  if (!said.fault.empty()) return {nullptr, std::move(said.fault), std::nullopt, said.is_lost};
   const auto size = static_cast<double>(in->values.size());
   return {in, {}, size > 0.0 ? static_cast<double>(said.values) / size : 0.0};
 }
@@ -42,17 +45,21 @@ merge::SnapshotRef own_words(const PeerState& peer, Turn& turn) {
   return peer.outer ? peer.outer->to_say(turn.model) : turn.model.snapshot();
 }
 
-Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer) {
+Spoken speak(const merge::SnapshotRef& mine, PeerId to, const Frame* like, PeerState& peer) {
   if (!peer.codec) return {mine, nullptr, mine, std::nullopt};
   const merge::Packed* const answered = like != nullptr ? like->packed.get() : nullptr;
-  return {nullptr, peer.codec->encode(mine->span(), answered), mine, std::nullopt};
+  return {nullptr, peer.codec->encode_for(to, mine->span(), answered), mine, std::nullopt};
+}
+
+void missed(PeerId who, const PeerState& peer) {
+  if (peer.codec) peer.codec->missed(who);
 }
 
 bool mirrors(const PeerState& peer) { return peer.codec && peer.codec->mirrors(); }
 
 void reflect(Spoken& spoken, const PeerState& peer, Turn& turn) {
   if (!mirrors(peer)) return;
-  Heard seen = decode(*spoken.packed, *spoken.base, *peer.codec, turn);
+  Heard seen = decode(*spoken.packed, *spoken.base, std::nullopt, *peer.codec, turn);
   HS_CHECK(seen.in != nullptr);  // a codec reads what it has written
   if (peer.codec->looks()) peer.codec->said(mean_square(seen.in->span(), spoken.base->span()));
   spoken.base = std::move(seen.in);
@@ -65,7 +72,7 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
   if (!peer.codec) return {nullptr, "a message of a codec in a pool without one", std::nullopt};
   const merge::SnapshotRef own = base != nullptr ? nullptr : turn.model.snapshot();
   const merge::Snapshot& from = base != nullptr ? *base : *own;
-  Heard heard = decode(*frame.packed, from, *peer.codec, turn);
+  Heard heard = decode(*frame.packed, from, frame.from, *peer.codec, turn);
   if (heard.in && peer.codec->looks()) {
     const auto change = peer.codec->heard(mean_square(heard.in->span(), from.span()));
     if (change) record_change(*change, turn);
@@ -78,6 +85,17 @@ void adapt(Time took, PeerState& peer, Turn& turn) {
   if (!peer.codec || interval <= Time{0}) return;
   const double busy = static_cast<double>(took.count()) / static_cast<double>(interval.count());
   const auto change = peer.codec->adapt(busy);
+  if (change) record_change(*change, turn);
+}
+
+void afford(PeerState& peer, Turn& turn) {
+  const Time interval = peer.merge_interval();
+  if (!peer.codec || !peer.budget || interval <= Time{0}) return;
+  // One message a merge that this peer starts, and in pairs one for a merge of somebody else.
+  const double messages = peer.settings.exchange == ExchangeKind::pairwise ? 2.0 : 1.0;
+  const double bytes =
+      peer.budget->bytes_per_s() * std::chrono::duration<double>(interval).count() / messages;
+  const auto change = peer.codec->afford(bytes);
   if (change) record_change(*change, turn);
 }
 

@@ -26,7 +26,9 @@ struct Spoken {
 merge::SnapshotRef own_words(const PeerState& peer, Turn& turn);
 
 // `like`: the frame that is answered; null: none.
-Spoken speak(const merge::SnapshotRef& mine, const Frame* like, PeerState& peer);
+Spoken speak(const merge::SnapshotRef& mine, PeerId to, const Frame* like, PeerState& peer);
+// What was last said to `who` may not have been taken.
+void missed(PeerId who, const PeerState& peer);
 
 // Whether both sides of an exchange speak of the same weights. Both then move by the difference of
 // what was said, a (said by the other - said by me), which adds up to nothing over the two: the
@@ -39,6 +41,7 @@ struct Heard {
   merge::SnapshotRef in;  // null: it cannot be read
   std::string fault;      // and why
   std::optional<double> density;
+  bool is_lost = false;  // as in Unpacked
 };
 // Where the frame says nothing, `in` is `base`; null: the own weights.
 Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& peer, Turn& turn);
@@ -46,5 +49,7 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
 // An exchange took that long, waiting included: a codec that adapts may speak another way from now
 // on, which is recorded.
 void adapt(Time took, PeerState& peer, Turn& turn);
+// --bandwidth has a say too: what a message may have, for merges to come as often as they should.
+void afford(PeerState& peer, Turn& turn);
 
 }  // namespace hearsay::gossip

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gossip/blocks.hpp"
+#include "gossip/budget.hpp"
 #include "gossip/codec/codec.hpp"
 #include "gossip/communities/steering.hpp"
 #include "gossip/convergence.hpp"
@@ -58,6 +59,7 @@ struct GossipSettings {
   std::optional<TradePlan> trade;      // none: models stay where they are
   std::optional<TunePlan> tune;        // none: settings stay as they are
   std::shared_ptr<const TransferPlan> transfers;  // null: examples stay where they are
+  std::optional<double> bandwidth_bytes_per_s;    // none: sends as much as there is to send
 };
 
 // One call into the protocol: the instant, the model, and where actions go.
@@ -97,6 +99,7 @@ struct PeerState {
       partners = possible_partners(*s.topology, s.self, s.peers);
     if (s.outer) outer.emplace(*s.outer);
     if (s.tune) tuner.emplace(*s.tune, s.seed, s.self);
+    if (s.bandwidth_bytes_per_s) budget.emplace(*s.bandwidth_bytes_per_s);
   }
 
   // Every start of a peer numbers its weights anew, so that no two in a run are called the same.
@@ -118,6 +121,7 @@ struct PeerState {
   std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
   std::unique_ptr<Transfers> transfers;          // null: examples stay where they are
   std::optional<Tuner> tuner;                    // settings that are learned
+  std::optional<Budget> budget;                  // none: no limit
   kernels::Rng trade_rng;                        // draws a number for every request
   std::map<PeerId, std::uint64_t> traded_at;     // merge clock when the model of a peer came here
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met
@@ -138,6 +142,7 @@ struct PeerState {
     if (outer) a("outer", *outer);
     if (transfers) a("transfers", *transfers);
     if (tuner) a("tuner", *tuner);
+    if (budget) a("budget", *budget);
     if (settings.trade) a("trade_rng", trade_rng)("traded_at", traded_at);
   }
 
@@ -153,9 +158,9 @@ struct PeerState {
   bool ignores(PeerId who) const { return strikes.ignores(who, merge_clock()); }
 
   double progress() const {
-    const double budget =
+    const double steps =
         static_cast<double>(settings.blocks.epochs * settings.blocks.steps_per_epoch);
-    return budget > 0.0 ? static_cast<double>(counters.steps) / budget : 1.0;
+    return steps > 0.0 ? static_cast<double>(counters.steps) / steps : 1.0;
   }
 };
 

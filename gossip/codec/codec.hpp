@@ -22,6 +22,7 @@ namespace hearsay::gossip {
 struct Unpacked {
   std::string fault;       // why it is refused; empty: it is good
   std::size_t values = 0;  // weights that it said something of
+  bool is_lost = false;    // refused for what did not come before it: its sender is not to blame
 };
 
 struct CodecChange {
@@ -43,11 +44,26 @@ class Codec {
   virtual Unpacked decode(const merge::Packed& message, std::span<const float> base,
                           std::span<float> in) const = 0;
 
+  // Codecs whose messages count on what one partner holds are told who it is, and bring what they
+  // know of it up to date; the others say the same to everybody.
+  virtual merge::PackedRef encode_for(kernels::PeerId /*to*/, std::span<const float> weights,
+                                      const merge::Packed* like) {
+    return encode(weights, like);
+  }
+  virtual Unpacked decode_from(kernels::PeerId /*from*/, const merge::Packed& message,
+                               std::span<const float> base, std::span<float> in) {
+    return decode(message, base, in);
+  }
+  // The newest message to `who` may never have been taken.
+  virtual void missed(kernels::PeerId /*who*/) {}
+
   // What the newest message is in, where that changes; null: what the plan says.
   virtual const std::string* spoken() const { return nullptr; }
   // An exchange took this share of the time between merges; what is spoken from now on, if that
   // has made a difference.
   virtual std::optional<CodecChange> adapt(double /*busy*/) { return std::nullopt; }
+  // A message may have this many bytes from now on (--bandwidth), if there are such.
+  virtual std::optional<CodecChange> afford(double /*bytes*/) { return std::nullopt; }
 
   // Does an answer to a message (`like`) speak of exactly the weights that the message spoke of?
   virtual bool mirrors() const { return false; }

@@ -38,7 +38,7 @@ bool Ladder::add(double took) {
   const std::size_t before = rung_;
   while (busy_ > kMost && rung_ + 1 < bytes_.size()) move_to(rung_ + 1);
   if (rung_ != before) {
-    if (since_step_up_ <= kCalm) patience_ = std::min(2 * patience_, kMostCalm);
+    if (since_step_up_ <= kTrial) patience_ = std::min(2 * patience_, kMostCalm);
     return true;
   }
   const bool could_step_up = rung_ > 0 && busy_ * bytes_[rung_ - 1] / bytes_[rung_] <= kLeast;
@@ -58,16 +58,29 @@ void Ladder::state(Archive& archive) {
 }
 
 LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)
-    : ChoiceCodec(rungs, self), ladder_(bytes_of(rungs)) {}
+    : ChoiceCodec(rungs, self), bytes_(bytes_of(rungs)), ladder_(bytes_) {}
+
+std::optional<CodecChange> LadderCodec::changed_from(std::size_t before) const {
+  if (rung() == before) return std::nullopt;
+  return change(before, rung());
+}
 
 std::optional<CodecChange> LadderCodec::adapt(double busy) {
-  const std::size_t before = ladder_.rung();
-  if (!ladder_.add(busy)) return std::nullopt;
-  return change(before, ladder_.rung());
+  const std::size_t before = rung();
+  ladder_.add(busy);
+  return changed_from(before);
+}
+
+std::optional<CodecChange> LadderCodec::afford(double bytes) {
+  const std::size_t before = rung();
+  first_ = 0;
+  while (first_ + 1 < bytes_.size() && bytes_[first_] > bytes) ++first_;
+  return changed_from(before);
 }
 
 void LadderCodec::state(Archive& archive) {
-  archive("ladder", ladder_);
+  archive("ladder", ladder_)("first", first_);
+  if (first_ >= bytes_.size()) archive.fail("first", "does not exist");
   ChoiceCodec::state(archive);
 }
 

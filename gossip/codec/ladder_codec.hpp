@@ -6,6 +6,7 @@
 // peer. Cost: memory of all rungs.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "gossip/codec/choice_codec.hpp"
@@ -21,7 +22,8 @@ class Ladder {
  public:
   static constexpr double kMost = 0.5;    // of the time between merges; more goes on to fewer bytes
   static constexpr double kLeast = 0.25;  // as much after a step up, or less: tries more bytes
-  static constexpr unsigned kCalm = 3;    // exchanges that must say so first, one after the other
+  static constexpr unsigned kCalm = 1;    // exchanges that must say so first, one after the other
+  static constexpr unsigned kTrial = 3;   // exchanges after a step up in which it may be in vain
   static constexpr unsigned kMostCalm = 96;
   static constexpr double kForget = 1.02;  // growth of the shortest an exchange with fewest bytes
 
@@ -48,11 +50,16 @@ class LadderCodec final : public ChoiceCodec {
  public:
   LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self);
   std::optional<CodecChange> adapt(double busy) override;
+  // The first rung whose messages have no more bytes, or the last: none with more is spoken.
+  std::optional<CodecChange> afford(double bytes) override;
   void state(Archive& archive) override;
 
  private:
-  std::size_t rung() const override { return ladder_.rung(); }
+  std::size_t rung() const override { return std::max(ladder_.rung(), first_); }
+  std::optional<CodecChange> changed_from(std::size_t before) const;
 
+  std::vector<double> bytes_;  // [rung] of a message
+  std::size_t first_ = 0;      // rung that the bandwidth is enough for
   Ladder ladder_;
 };
 

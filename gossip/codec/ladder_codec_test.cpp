@@ -51,11 +51,9 @@ TEST_CASE("A ladder seldom keeps a link too busy, and waiting for partners is no
   CHECK(settled(1.0).rung >= 3);
 }
 
-TEST_CASE(
-    "A ladder begins with few bytes, tries more after three quick exchanges, gives way at once") {
+TEST_CASE("A ladder begins with few bytes, tries more after a quick exchange, gives way at once") {
   Ladder ladder(kBytes);
   CHECK(ladder.rung() == 4);
-  for (unsigned quick = 1; quick < Ladder::kCalm; ++quick) CHECK(!ladder.add(0.1));
   CHECK(ladder.add(0.1));
   CHECK(ladder.rung() == 3);
   CHECK(ladder.add(3.0));
@@ -69,6 +67,31 @@ TEST_CASE(
   CHECK(!ladder.add(std::nan("")));
   CHECK(!ladder.add(-1.0));
   CHECK(Ladder({8.0}).rung() == 0);
+}
+
+TEST_CASE("A ladder takes no more bytes than a bandwidth is enough for, whatever the link says") {
+  const kernels::Layout layout = layered();
+  const std::vector<float> start = normals(layout.size(), 0.05, 1);
+  const auto plan = ladder_plan(layout, start);
+  const auto codec = plan->make(PeerId(0));
+  std::vector<float> w = start;
+  const auto bytes = [&] {
+    drift(w, 0.01, 2);
+    return static_cast<double>(codec->encode(w, nullptr)->bytes.size());
+  };
+  for (int exchange = 0; exchange < 40; ++exchange) codec->adapt(0.0);
+  const double all = bytes();
+  CHECK(all == static_cast<double>(plan->most_bytes()));
+  CHECK_FALSE(codec->afford(all).has_value());
+  const auto less = codec->afford(all / 3.0);
+  REQUIRE(less.has_value());
+  CHECK(less->from == "fp32");
+  CHECK(bytes() <= all / 3.0);
+  CHECK(bytes() > all / 6.0);
+  CHECK_FALSE(codec->adapt(0.0).has_value());
+  CHECK(codec->afford(1.0).has_value());  // less than any: the last one
+  CHECK(bytes() < all / 30.0);
+  CHECK(codec->afford(1e9)->to == "fp32");
 }
 
 TEST_CASE("Whatever a peer speaks, its partner understands, and answers alike") {
@@ -120,10 +143,12 @@ TEST_CASE("A ladder goes on from a kept state as it was") {
     const double busy = message == 4 ? 0.9 : 0.01;
     CHECK(codec->adapt(busy).has_value() == again->adapt(busy).has_value());
   }
-  Archive::Json changed = kept.json();
-  changed["ladder"]["rung"] = 9;
-  Archive wrong(changed, kept.arrays());
-  CHECK_THROWS_AS(again->state(wrong), ArchiveFault);
+  for (const char* pointer : {"/ladder/rung", "/first"}) {
+    Archive::Json changed = kept.json();
+    changed[Archive::Json::json_pointer(pointer)] = 9;
+    Archive wrong(changed, kept.arrays());
+    CHECK_THROWS_AS(again->state(wrong), ArchiveFault);
+  }
 }
 
 }  // namespace hearsay::gossip

@@ -26,6 +26,7 @@ enum class PackedForm : std::uint8_t {
   blocks = 3,      // a seed and a part of what it names
   same = 4,        // those of the message that it answers
   directions = 5,  // of matrices, what they are along these; all of other tensors
+  changes = 6,     // bits of bf16 weights: all, or those that differ from what the receiver holds
 };
 inline constexpr std::uint8_t kPackedVersion = 1;
 inline constexpr std::size_t kPackedHead = 5;  // bytes: version and form, tag

@@ -11,6 +11,7 @@
 #include "gossip/codec/fit_codec.hpp"
 #include "gossip/codec/ladder_codec.hpp"
 #include "gossip/codec/largest_support.hpp"
+#include "gossip/codec/lossless_codec.hpp"
 #include "gossip/codec/low_rank_codec.hpp"
 #include "gossip/codec/seeded_support.hpp"
 #include "gossip/codec/sparse_codec.hpp"
@@ -48,6 +49,7 @@ const char* name_of(Kind kind) {
     case Kind::blocks: return "blocks";
     case Kind::ladder: return "auto";
     case Kind::low_rank: return "lowrank";
+    case Kind::lossless: return "lossless";
     case Kind::dense: break;
   }
   return "";
@@ -80,12 +82,18 @@ class Plan final : public CodecPlan {
       most_bytes_ = LowRankCodec::most_bytes(*slots_);
       return;
     }
+    if (settings_.kind == Kind::lossless) {
+      most_bytes_ = LosslessCodec::most_bytes(ground_->start.size());
+      return;
+    }
     most_bytes_ = is_dense() ? DenseCodec::message_bytes(*ground_)
                              : SparseCodec::most_bytes(*ground_, *support(kernels::PeerId(0)));
   }
 
   std::unique_ptr<Codec> make(kernels::PeerId self) const override {
     if (slots_) return std::make_unique<LowRankCodec>(ground_, slots_);
+    if (settings_.kind == Kind::lossless)
+      return std::make_unique<LosslessCodec>(ground_, settings_.anchor, self);
     if (is_dense()) return std::make_unique<DenseCodec>(ground_, settings_.keeps_error, self);
     return std::make_unique<SparseCodec>(ground_, support(self), settings_.is_mirrored, self);
   }
@@ -123,16 +131,17 @@ std::vector<CodecSettings> ladder_rungs() {
     settings.values = {.kind = kind, .is_stochastic = kind != ValueKind::fp32};
     return settings;
   };
-  const auto blocks = [](double share) {
+  const auto blocks = [](double share, ValueKind values) {
     CodecSettings settings;
     settings.kind = Kind::blocks;
     settings.share = share;
-    settings.values.kind = ValueKind::int4;
+    settings.values.kind = values;
     settings.is_mirrored = true;
     return settings;
   };
-  return {dense(ValueKind::fp32), dense(ValueKind::int8), dense(ValueKind::int4), blocks(0.25),
-          blocks(0.0625)};
+  return {dense(ValueKind::fp32),          dense(ValueKind::int8),
+          dense(ValueKind::int4),          blocks(0.25, ValueKind::int4),
+          blocks(0.0625, ValueKind::int4), blocks(0.03125, ValueKind::lloyd2)};
 }
 
 std::vector<CodecSettings> fit_rungs(CodecSettings settings) {
@@ -160,6 +169,10 @@ std::string text_of(const CodecSettings& settings) {
   }
   if (settings.kind == Kind::ladder) return name_of(settings.kind);
   if (settings.kind == Kind::low_rank) return "lowrank:" + std::to_string(settings.rank);
+  if (settings.kind == Kind::lossless) {
+    const bool is_usual = settings.anchor == CodecSettings{}.anchor;
+    return is_usual ? "lossless" : "lossless:anchor=" + std::to_string(settings.anchor);
+  }
   text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
   if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
     text += ",size=" + std::to_string(settings.block_size);
@@ -192,7 +205,8 @@ std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
   if (settings.fits_bits)
     return std::make_shared<FitPlan>(text_of(settings), choice(fit_rungs(settings)),
                                      settings.noise);
-  const bool has_share = settings.kind != Kind::dense && settings.kind != Kind::low_rank;
+  const bool has_share = settings.kind != Kind::dense && settings.kind != Kind::low_rank &&
+                         settings.kind != Kind::lossless;
   HS_CHECK(!has_share || (settings.share > 0.0 && settings.share < 1.0));
   std::vector<float> finite(start.begin(), start.end());
   for (float& each : finite) each = std::isfinite(each) ? each : 0.0f;

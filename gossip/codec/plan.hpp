@@ -15,11 +15,12 @@ namespace hearsay::gossip {
 
 struct CodecSettings {
   // ladder: one of several, by how busy the link is; nothing else is said then.
-  enum class Kind { dense, topk, threshold, random, blocks, low_rank, ladder };
+  enum class Kind { dense, topk, threshold, random, blocks, low_rank, ladder, lossless };
   Kind kind = Kind::dense;
   double share = 0.0;           // of the large tensors' weights, in (0, 1); not dense, low rank
   std::size_t block_size = 64;  // weights, 16 to 4096, a power of two; blocks
   std::size_t rank = 0;         // low_rank: directions of each matrix, 1 to 64
+  std::uint32_t anchor = 32;  // lossless: messages to a partner of which one is whole; 1 to 65,536
   ValueCode values;
   bool fits_bits = false;    // instead of values.kind: as many bits as needed; mirrored, not dense
   double noise = 0.2;        // of fits_bits: noise over distance, at most; 0.01 to 10

@@ -51,6 +51,8 @@ inline std::vector<CodecSettings> all_settings() {
   all.push_back(sparse(Kind::blocks, 0.05, ValueKind::lloyd2, true));
   all.push_back(sparse(Kind::blocks, 0.05, ValueKind::fp32, true));
   all.back().fits_bits = true;
+  all.emplace_back();
+  all.back().kind = Kind::lossless;
   return all;
 }
 

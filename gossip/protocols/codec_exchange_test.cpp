@@ -3,6 +3,7 @@
 // behind, and what is kept of it all.
 #include <limits>
 
+#include "gossip/codec/plan.hpp"
 #include "gossip/protocols/gossip_peer.hpp"
 #include "gossip/protocols/testkit.hpp"
 #include "gossip/protocols/testkit_codec.hpp"
@@ -259,4 +260,92 @@ TEST_CASE("a peer taken up from its archive goes on with the same messages") {
   refused([](Archive::Json& frame) { frame["packed"] = "T"; });
   refused([](Archive::Json& frame) { frame["packed"] = nullptr; });
   refused([](Archive::Json& frame) { frame["values"] = frame["packed"][1]; });
+}
+
+namespace {
+
+// Both sides speak losslessly, of models that are large enough for changes to be shorter.
+struct LosslessPair {
+  static constexpr std::size_t kWeights = 3000;
+  LosslessPair() {
+    CodecSettings codec;
+    codec.kind = CodecSettings::Kind::lossless;
+    hearsay::kernels::Layout layout;
+    layout.add("weight", {kWeights});
+    const std::vector<float> start(kWeights, 1.0f);
+    const auto plan = make_codec_plan(codec, layout, start, 3);
+    for (std::uint32_t self = 0; self < 2; ++self) {
+      GossipSettings s = with_codec(self, ExchangeKind::pairwise, true);
+      s.codec = plan;
+      seats.push_back(std::make_unique<Seat>(s, start));
+      seats.back()->on(input::Start{});
+      for (std::size_t i = 0; i < kWeights; i += 100) seats.back()->model.w[i] += 1.0f + self;
+    }
+  }
+  Seat& operator[](std::size_t i) { return *seats[i]; }
+  std::vector<std::unique_ptr<Seat>> seats;
+};
+
+}  // namespace
+
+TEST_CASE("a lossless exchange that was lost is followed by one that is not refused") {
+  LosslessPair pool;
+  const Frame first = pool[0].train_until_weights();
+  auto answers = pool[1].take_in(first);
+  REQUIRE_FALSE(answers.empty());
+  pool[0].take_in(answers[0]);
+  CHECK(pool[0].model.w == pool[1].model.w);  // half-way, on both sides
+
+  pool[0].model.w[7] += 1;
+  const Frame lost = pool[0].train_until_weights();
+  CHECK(lost.payload_bytes() < first.payload_bytes() / 10);
+  pool[0].on(input::Timer{lost.seq}, 20s);
+  const Frame next = pool[0].train_until_weights();
+  CHECK(next.payload_bytes() < first.payload_bytes() / 10);
+  Actions served;
+  answers = pool[1].take_in(next, &served);
+  REQUIRE_FALSE(answers.empty());
+  CHECK(answers[0].kind == FrameKind::reply);
+  CHECK(text_of(served, "merge.decided", "verdict") == "accept");
+}
+
+TEST_CASE("a lossless message that counts on a lost one is nobody's fault, and nothing changes") {
+  LosslessPair pool;
+  auto answers = pool[1].take_in(pool[0].train_until_weights());
+  pool[0].take_in(answers[0]);
+  // Its answers are lost, so that what it asks next counts on what never came.
+  for (int round = 0; round < 5; ++round) {
+    pool[1].model.w[static_cast<std::size_t>(11 + round)] += 1;
+    const Frame asked = pool[0].train_until_weights();
+    REQUIRE_FALSE(pool[1].take_in(asked).empty());
+    pool[0].on(input::Timer{asked.seq}, Time(20s) * (round + 1));
+    const Frame counts = pool[1].train_until_weights();
+    const std::vector<float> before = pool[0].model.w;
+    Actions out;
+    answers = pool[0].take_in(counts, &out);
+    REQUIRE_FALSE(answers.empty());
+    if (answers[0].kind == FrameKind::busy) {
+      CHECK(text_of(out, "merge.decided", "reason").find("does not hold") != std::string::npos);
+      CHECK(pool[0].model.w == before);
+    }
+    CHECK_FALSE(recorded(out, "fault.seen"));
+    pool[1].on(input::FrameIn{answers[0]});
+    const Frame then = pool[1].train_until_weights();
+    answers = pool[0].take_in(then, &out);
+    REQUIRE_FALSE(answers.empty());
+    CHECK(answers[0].kind == FrameKind::reply);
+    pool[1].take_in(answers[0]);
+  }
+}
+
+TEST_CASE("a frame that comes twice is merged once and gets no second answer") {
+  Pair pool(ExchangeKind::pairwise, true);
+  const Frame request = pool.a.train_until_weights();
+  REQUIRE_FALSE(pool.b.take_in(request).empty());
+  const std::vector<float> before = pool.b.model.w;
+  Actions out;
+  for (const Frame& frame : pool.b.take_in(request, &out))
+    CHECK((frame.kind != FrameKind::busy && frame.kind != FrameKind::reply));
+  CHECK(pool.b.model.w == before);
+  CHECK(pool.b.protocol.counters().merges_refused == 1);
 }

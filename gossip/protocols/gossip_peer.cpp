@@ -49,6 +49,7 @@ void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& ou
   for (std::size_t i = before; i < out.size(); ++i) {
     const auto* sent = std::get_if<action::Send>(&out[i]);
     if (sent != nullptr && sent->frame.kind != FrameKind::ping) ++frames_sent_;
+    if (sent != nullptr && peer_.budget) peer_.budget->pay(sent->frame.wire_bytes(), now);
     if (std::holds_alternative<action::Train>(out[i])) step_since_ = now;
   }
 }
@@ -164,12 +165,22 @@ void GossipPeer::end_block(Turn& turn) {
 // displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
   while (merges_due_ > 0 && !exchange_->waiting()) {
+    if (peer_.budget && !peer_.budget->may_start(turn.now)) return forgo_merges();
     --merges_due_;
     start_merge(turn);
   }
 }
 
+// In debt to --bandwidth: while training goes on, merges wait for a later boundary; after that they
+// are never started.
+void GossipPeer::forgo_merges() {
+  if (phase_ == Phase::training) return;
+  peer_.counters.merges_skipped += merges_due_;
+  merges_due_ = 0;
+}
+
 void GossipPeer::start_merge(Turn& turn) {
+  afford(peer_, turn);
   if (peer_.steering) {
     for (Event& event : peer_.steering->look(peer_.merge_clock())) turn.record(std::move(event));
   }
@@ -271,9 +282,12 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
     return refuse_weights(std::move(frame), "has no weights yet", turn);
   if (frame.carries_weights() && peer_.ignores(frame.from))
     return refuse_weights(std::move(frame), "ignored after three bad ones", turn);
+  if (frame.kind == FrameKind::request && peer_.budget && !peer_.budget->may_answer(turn.now))
+    return refuse_weights(std::move(frame), "no bandwidth left for an answer", turn);
   if (frame.carries_weights() && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
+    // No answer: the first one has had it, or will, and mass that was kept must not go back.
     strike(frame.from, "sent before", peer_, turn);
-    return refuse_weights(std::move(frame), "sent before", turn);
+    return refuse(frame, "sent before", peer_, turn);
   }
   if (at_boundary() || !frame.carries_weights()) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);

@@ -82,6 +82,7 @@ class GossipPeer final : public Protocol {
   void train_block(Turn& turn);
   void start_due_merges(Turn& turn);
   void start_merge(Turn& turn);
+  void forgo_merges();
   std::optional<Choice> choose_partner(Time now);
   bool answered() const;  // nothing due, nothing on its way
   void serve_inbox(Turn& turn);

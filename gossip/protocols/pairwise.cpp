@@ -19,7 +19,7 @@ class Pairwise final : public PendingExchange {
   Inbox::Keep keep() const override { return Inbox::Keep::every; }
 
   bool start(PeerId partner, PeerState& peer, Turn& turn) override {
-    Spoken spoken = speak(own_words(peer, turn), nullptr, peer);
+    Spoken spoken = speak(own_words(peer, turn), partner, nullptr, peer);
     reflect(spoken, peer, turn);
     Frame request = weights_frame(FrameKind::request, partner, spoken, peer);
     if (peer.tuner) request.mass = Tuner::code(peer.tuner->choice());
@@ -34,8 +34,9 @@ class Pairwise final : public PendingExchange {
       case FrameKind::request: return serve(frame, peer, turn);
       case FrameKind::reply: return conclude(frame, peer, turn);
       case FrameKind::busy:
-        if (answer(frame, peer, turn.now)) peer.table.busy(frame.from, turn.now, peer.backoff);
-        return;
+        if (!answer(frame, peer, turn.now)) return;
+        missed(frame.from, peer);
+        return peer.table.busy(frame.from, turn.now, peer.backoff);
       default: return;  // another exchange kind's frame
     }
   }
@@ -58,13 +59,16 @@ class Pairwise final : public PendingExchange {
     // refused, it counts as one that was lost on its way.
     std::optional<Spoken> answer;
     if (mirrors(peer)) {
-      answer = speak(mine, &request, peer);
+      answer = speak(mine, request.from, &request, peer);
       reflect(*answer, peer, turn);
     }
     const merge::Snapshot* const base = answer ? answer->base.get() : nullptr;
     const merge::Decision decision = merge_in({request, heard, base, std::nullopt}, peer, turn);
-    if (decision.verdict == merge::Verdict::refuse) return refuse(request, peer, turn);
-    if (!answer) answer = speak(mine, &request, peer);
+    if (decision.verdict == merge::Verdict::refuse) {
+      if (answer) missed(request.from, peer);
+      return refuse(request, peer, turn);
+    }
+    if (!answer) answer = speak(mine, request.from, &request, peer);
     Frame reply = weights_frame(FrameKind::reply, request.from, *answer, peer);
     reply.answers = request.seq;
     reply.alpha = decision.alpha;

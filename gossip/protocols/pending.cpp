@@ -31,7 +31,7 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 }
 
 void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn) {
-  const Spoken spoken = speak(own_words(peer, turn), nullptr, peer);
+  const Spoken spoken = speak(own_words(peer, turn), partner, nullptr, peer);
   Frame frame = weights_frame(FrameKind::push, partner, spoken, peer);
   frame.mass = mass;
   frame.wants_ack = wait;
@@ -57,6 +57,7 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
   const bool slow = (id & kAltogether) != 0;
   slow ? deadlines_.was_too_slow(partner) : deadlines_.stayed_quiet(partner);
   if (slow) adapt(took, peer, turn);
+  missed(partner, peer);
   record_half(partner, seq, slow ? "took too long" : "no answer before the deadline", turn);
   if (peer.table.failed(partner, turn.now, peer.backoff))
     turn.record(lost_event(partner, slow ? "too slow" : "no answer", peer));
@@ -65,6 +66,7 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
 void PendingExchange::partner_down(PeerId who, PeerState& peer, Turn& turn) {
   if (!entry_ || entry_->partner != who) return;
   record_half(who, entry_->seq, "partner gone", turn);
+  missed(who, peer);
   entry_.reset();
   peer.table.failed(who, turn.now, peer.backoff);
 }

@@ -67,7 +67,9 @@ std::vector<float> steps_of(std::size_t n, Drift drift) {
   return steps;
 }
 
-double value_bits(const gossip::ValueCode& code) {
+double value_bits(const CodecSettings& settings) {
+  if (settings.kind == CodecSettings::Kind::lossless) return 16.0;
+  const gossip::ValueCode& code = settings.values;
   return code.bits() + (code.has_scales() ? 16.0 / code.block : 0.0);
 }
 
@@ -85,6 +87,7 @@ bool names_positions(const CodecSettings& settings) {
 // How far a decoded value may be from its weight when no difference to the start exceeds `most`.
 float tolerance(const CodecSettings& settings, float most, float w) {
   const float rounding = std::fabs(w) * 0x1p-22f;
+  if (settings.kind == CodecSettings::Kind::lossless) return std::fabs(w) * 0x1p-8f;
   if (settings.values.kind == ValueKind::fp32) return 0.0f;
   if (settings.values.kind == ValueKind::bf16) return most * 0x1p-7f + rounding;
   if (settings.values.is_lloyd()) return most + rounding;  // far out values are said smaller
@@ -220,7 +223,7 @@ CodecRow bench_codec(const Spec& codec, std::size_t n, Drift drift) {
     weights.hear();
   }
   const double rho = row.said / static_cast<double>(n);
-  row.bound_bits = value_bits(settings->values) + (names_positions(*settings) ? mask_bits(rho) : 0);
+  row.bound_bits = value_bits(*settings) + (names_positions(*settings) ? mask_bits(rho) : 0);
   if (is_matrix) {
     const std::size_t numbers =
         settings->rank * (matrix.rows + matrix.cols - settings->rank) + matrix.rest;

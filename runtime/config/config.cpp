@@ -6,6 +6,7 @@
 
 #include "kernels/core/check.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/config/bandwidth.hpp"
 
 namespace hearsay::runtime {
 
@@ -270,6 +271,10 @@ RunConfig typed_config(const Settings& settings) {
   config.sampling = reader.spec("sampling");
   config.retire = reader.spec("retire");
   config.quarantine = reader.spec("quarantine");
+  config.bandwidth = reader.read("bandwidth", [](const std::string& flag, const std::string& text) {
+    parse_bandwidth(flag, text);
+    return text;
+  });
   config.wait = reader.boolean("wait");
   config.end_game = reader.read("end-game", read_end_game);
   config.eval_every = reader.read("eval-every", read_eval_every);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/config/bandwidth.hpp"
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/presets.hpp"
 #include "tests/catch.hpp"
@@ -65,6 +66,15 @@ std::string complaint_of(const std::vector<std::string>& args,
 }
 
 }  // namespace
+
+TEST_CASE("a bandwidth is bytes a second, whatever unit it is written in") {
+  CHECK_FALSE(parse_bandwidth("--bandwidth", "off").has_value());
+  CHECK(parse_bandwidth("--bandwidth", "10MiB/s") == 10.0 * 1024 * 1024);
+  CHECK(parse_bandwidth("--bandwidth", "1.5kB/s") == 1500.0);
+  CHECK(parse_bandwidth("--bandwidth", "100Mb/s") == 12.5e6);
+  CHECK(parse_bandwidth("--bandwidth", "1Gb/s") == 1.25e8);
+  CHECK(parse_bandwidth("--bandwidth", "7B/s") == 7.0);
+}
 
 TEST_CASE(
     "flag beats environment beats file beats preset beats default, and each says where it came "
@@ -193,6 +203,12 @@ TEST_CASE("impossible values are refused and say where they came from", "[config
                                                         {"--data", ""},
                                                         {"--chaos", "kill=a,b"},
                                                         {"--merge", "ema:"},
+                                                        {"--bandwidth", "10"},
+                                                        {"--bandwidth", "10MiB"},
+                                                        {"--bandwidth", "-1MB/s"},
+                                                        {"--bandwidth", "0kB/s"},
+                                                        {"--bandwidth", "xMB/s"},
+                                                        {"--bandwidth", ""},
                                                         {"--peers", "5000000000"}}) {
     CAPTURE(flag, text);
     CHECK(contains(complaint_of({flag, text}), flag.substr(2)));

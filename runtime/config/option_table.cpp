@@ -194,6 +194,15 @@ constexpr std::array kMost{
                      "each merge; delayed:lr=0.7,mu=0.9,n=4,c=0: momentum at every n-th merge.",
            .group = "gossip",
            .in_short_help = false},
+    Option{.name = "bandwidth",
+           .default_text = "off",
+           .kind = ValueKind::text,
+           .placeholder = "RATE",
+           .help = "what a peer may send, mostly: 10MiB/s, 100Mb/s",
+           .detail = "B/s, kB/s, KiB/s and so on, or bits: Mb/s. In debt a peer starts no merge; "
+                     "--codec auto takes fewer bytes. What ends a run is sent in any case.",
+           .group = "gossip",
+           .in_short_help = false},
     Option{.name = "wait",
            .default_text = "false",
            .kind = ValueKind::boolean,
@@ -246,7 +255,8 @@ constexpr std::array kMost{
            .help = "a fault, may be repeated: kill=p03@30%, drop=1%",
            .detail = "kill=1@30%, kill=p03@5s, kill=p03@30%..50% (simulated: it comes back), "
                      "slow=p03*4, stall=p02@10%..20%, drop=1%, "
-                     "partition=p03@20%..60%, corrupt=1%; hostile peers: nan=2@0%, "
+                     "partition=p03@20%..60%, corrupt=1%, reorder=1%, duplicate=1%; hostile peers: "
+                     "nan=2@0%, "
                      "scale=p03*1e6, sign-flip=p03, noise=p03*1, replay-stale=p03, drift=p03*0.05, "
                      "label-flip=p03, poison=p03@30%. A time is a "
                      "share of the epoch budget or seconds since the first step. In HEARSAY_CHAOS "

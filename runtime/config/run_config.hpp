@@ -41,6 +41,7 @@ struct RunConfig {
   Spec sampling{"uniform", {}, {}, {}, "uniform"};  // which examples an epoch trains on
   Spec retire{"off", {}, {}, {}, "off"};            // known examples are trained on less often
   Spec quarantine{"off", {}, {}, {}, "off"};        // suspicious ones are not
+  std::string bandwidth = "off";                    // of each peer (bandwidth.hpp)
   bool wait = false;                                // --wait: rendezvous variant
   Spec end_game;                                    // off | rounds=R
   Spec eval_every;  // epochs between a peer's evaluations: "1,n=2000"; 0 = only at the end

@@ -18,6 +18,7 @@
 #include "gossip/baselines/local.hpp"
 #include "gossip/protocols/gossip_peer.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/config/bandwidth.hpp"
 #include "runtime/config/option_table.hpp"
 #include "runtime/config/protocol_kinds.hpp"
 #include "runtime/host/build_choco.hpp"
@@ -295,6 +296,13 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   plan.needs_probe =
       !baseline && (plan.tune || config.until_converged || plan.policy->needs_confidence() ||
                     plan.policy->guards().gate_kappa);
+  if (parse_bandwidth("--bandwidth", config.bandwidth)) {
+    refuse_without_effect(config, baseline, "--bandwidth");
+    if (config.wait)
+      throw UsageError(
+          "--bandwidth: merges wait for it, and with --wait training would wait too; "
+          "take one of them");
+  }
   const bool is_choco = name == "choco";  // its copies decide, and nobody answers
   if (baseline || is_choco) {
     refuse_without_effect(config, config.wait, "--wait");
@@ -377,6 +385,7 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
   settings.transfers = transfers_of(plan);
   settings.trade = plan.trade;
   settings.tune = plan.tune;
+  settings.bandwidth_bytes_per_s = parse_bandwidth("--bandwidth", config.bandwidth);
   return std::make_unique<gossip::GossipPeer>(settings);
 }
 

@@ -42,6 +42,7 @@ double usual_gamma(const gossip::CodecSettings& codec) {
     case gossip::CodecSettings::Kind::blocks: return std::min(kMost, 0.5 * codec.share);
     case gossip::CodecSettings::Kind::dense:
     case gossip::CodecSettings::Kind::low_rank:
+    case gossip::CodecSettings::Kind::lossless:
     case gossip::CodecSettings::Kind::ladder: break;
   }
   return codec.values.is_lloyd() ? kCoarse : kMost;
@@ -61,6 +62,11 @@ gossip::CodecSettings fitting_codec(const RunConfig& config) {
     throw UsageError(given +
                      "its directions follow what a peer has said to anybody, and "
                      "--protocol choco says each difference for itself; take topk or int8");
+  }
+  if (codec->kind == gossip::CodecSettings::Kind::lossless) {
+    throw UsageError(given +
+                     "counts on what one partner holds, and --protocol choco says the same to all "
+                     "neighbours; take bf16 or topk:10%");
   }
   if (codec->kind == gossip::CodecSettings::Kind::ladder) {
     throw UsageError(given +

@@ -46,6 +46,7 @@ TEST_CASE("what does not go with choco is refused in one line, with what to try"
            {"choco", "int4+ef", "ring", 8, "leave '+ef' out"},
            {"choco", "lowrank:4", "ring", 8, "take topk or int8"},
            {"choco", "auto", "ring", 8, "nobody answers"},
+           {"choco", "lossless", "ring", 8, "take bf16 or topk:10%"},
            {"choco", "int8", "uniform", 18, "one has 17"},
            {"choco:gamma=0", "int8", "ring", 8, "lies above 0"},
            {"choco:gamma=1.5", "int8", "ring", 8, "up to 1"},

@@ -18,9 +18,9 @@ using kernels::UsageError;
 using Kind = CodecSettings::Kind;
 
 const std::string kOption = "--codec";
-const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16",   "int8",
-                                      "int4",      "lloyd3", "lloyd2", "sign",   "topk",
-                                      "threshold", "randk",  "blocks", "lowrank"};
+const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16",    "int8",
+                                      "int4",      "lloyd3", "lloyd2", "sign",    "topk",
+                                      "threshold", "randk",  "blocks", "lowrank", "lossless"};
 const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "lloyd3", "lloyd2",
                                           "sign", "auto", "sr",   "ef",   "mirror"};
 
@@ -102,8 +102,26 @@ CodecSettings low_rank(const Spec& spec) {
   return settings;
 }
 
+// lossless, lossless:anchor=32
+CodecSettings lossless(const Spec& spec) {
+  reject_unknown(kOption, spec, {"anchor"}, 0);
+  CodecSettings settings;
+  settings.kind = Kind::lossless;
+  const auto text = spec.arg("anchor");
+  if (!text) return settings;
+  constexpr std::uint64_t kMost = 65'536;
+  const std::uint64_t anchor = parse_count(kOption, *text);
+  if (anchor < 1 || anchor > kMost) {
+    throw UsageError(kOption + " " + spec.text + ": one message in 1 to " + std::to_string(kMost) +
+                     " is whole; try lossless:anchor=32");
+  }
+  settings.anchor = static_cast<std::uint32_t>(anchor);
+  return settings;
+}
+
 CodecSettings head_of(const Spec& spec) {
   CodecSettings settings;
+  if (spec.name == "lossless") return lossless(spec);
   if (spec.name == "lowrank") return low_rank(spec);
   if (const auto kind = value_kind(spec.name)) {
     settings.values = value_code(spec, *kind);
@@ -139,6 +157,11 @@ void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSett
     throw UsageError(kOption + " " + whole.text +
                      ": 'lowrank' takes no modifier; its answers "
                      "speak of what was asked about, and what is left out is said later");
+  }
+  if (settings.kind == Kind::lossless) {
+    throw UsageError(kOption + " " + whole.text +
+                     ": 'lossless' takes no modifier; it says every bit of the bf16 weights, and "
+                     "nothing is left out");
   }
   if (const auto kind = value_kind(modifier.name)) {
     if (is_dense) {

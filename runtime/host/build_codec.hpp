@@ -8,6 +8,7 @@
 //   randk:1%                   random weights
 //   blocks:0.0625,size=64      random aligned blocks of 16 to 4096 weights, each once a round
 //   lowrank:4                  each matrix along so many directions, the rest whole
+//   lossless:anchor=32         the bf16 model to the bit: what differs from what the partner holds
 //   +fp32 +bf16 +int8 and so on
 //                              how the chosen weights are written (fp32)
 //   +auto                      in 2, 3, 4 or 8 bits, as the distance between peers asks for

@@ -76,7 +76,10 @@ TEST_CASE("A codec has one canonical text, which parses to the same codec") {
       {"threshold:0.1%", "threshold:0.001"},
       {"randk:0.5+bf16", "randk:0.5+bf16"},
       {"blocks:0.0625,size=64", "blocks:0.0625"},
-      {"blocks:6.25%,size=16+int4", "blocks:0.0625,size=16+int4"}};
+      {"blocks:6.25%,size=16+int4", "blocks:0.0625,size=16+int4"},
+      {"lossless", "lossless"},
+      {"lossless:anchor=32", "lossless"},
+      {"lossless:anchor=1", "lossless:anchor=1"}};
   for (const auto& [text, expected] : texts) {
     CHECK(canonical(text) == expected);
     CHECK(canonical(expected) == expected);
@@ -110,6 +113,11 @@ TEST_CASE("The option refuses what it does not understand, with what to try") {
   CHECK(says("topk:1%+ef:3", "one too many"));
   CHECK(says("raw+int8", "topk:1%+int8"));
   CHECK(says("raw:3", "one too many"));
+  CHECK(says("lossless:anchor=0", "one message in 1 to 65536 is whole"));
+  CHECK(says("lossless:anchor=65537", "try lossless:anchor=32"));
+  CHECK(says("lossless:achor=3", "anchor"));
+  CHECK(says("lossless:3", "one too many"));
+  CHECK(says("lossless+int8", "takes no modifier"));
 }
 
 }  // namespace hearsay::runtime

@@ -16,6 +16,7 @@ constexpr const char* kDevice = "device";
 constexpr const char* kOuter = "outer";
 constexpr const char* kTune = "tune";
 constexpr const char* kLogExamples = "log-examples";
+constexpr const char* kBandwidth = "bandwidth";
 
 // One entry an option: how its text is told and read.
 struct Computed {
@@ -74,6 +75,7 @@ const std::vector<Computed>& table() {
       of_spec("retire", &RunConfig::retire),
       of_spec("quarantine", &RunConfig::quarantine),
       of_flag(kLogExamples, &RunConfig::log_examples),
+      of_text(kBandwidth, &RunConfig::bandwidth),
       of_flag("wait", &RunConfig::wait),
       of_spec("end-game", &RunConfig::end_game),
       of_count("seed", &RunConfig::seed),
@@ -109,6 +111,7 @@ void apply_computed_config(const Texts& texts, RunConfig& config) {
       config.device = "cpu";  // of journals from before there was a choice
       continue;
     }
+    if (found == texts.end() && each.name == std::string_view(kBandwidth)) continue;  // likewise
     if (found == texts.end() && each.name == std::string_view(kOuter)) {
       config.outer = RunConfig().outer;  // likewise
       continue;

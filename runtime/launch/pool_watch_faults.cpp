@@ -21,6 +21,9 @@ std::vector<Fault> parse_live_faults(const RunConfig& config) {
   for (const Fault& fault : faults) {
     if (fault.kind == Fault::Kind::slow && fault.factor < 1.0)
       throw kernels::UsageError("--chaos: " + fault.text + ": a process cannot be made faster");
+    if (fault.kind == Fault::Kind::reorder || fault.kind == Fault::Kind::duplicate)
+      throw kernels::UsageError("--chaos: " + fault.text +
+                                ": TCP neither reorders nor doubles; try it in hearsay sim");
     if (fault.kind == Fault::Kind::kill && fault.to)
       throw kernels::UsageError("--chaos: " + fault.text +
                                 ": killed processes come back by --restarts N, at once; only "

@@ -179,7 +179,8 @@ TEST_CASE("a fault that comes too late is told", "[launch]") {
 }
 
 TEST_CASE("what only a simulation can do is refused", "[launch]") {
-  CHECK_THROWS_AS(parse_live_faults(config_of(2, {"slow=p01*0.5"})), hearsay::kernels::UsageError);
+  for (const char* simulated : {"slow=p01*0.5", "reorder=1%", "duplicate=1%"})
+    CHECK_THROWS_AS(parse_live_faults(config_of(2, {simulated})), hearsay::kernels::UsageError);
 }
 
 TEST_CASE("peers are told how the network is, the same for all, and when it is well again",

@@ -101,6 +101,52 @@ TEST_CASE("pools that speak in a codec come together where nothing mirrors too")
   CHECK(disagreement(pool) < 1e-3 * apart);
 }
 
+TEST_CASE("pools come together though a fifth of all frames is lost, late or doubled") {
+  const auto* protocol = GENERATE("pairwise", "push", "push-sum");
+  CAPTURE(protocol);
+  auto config = vector_config(6, protocol);
+  config.epochs = 4000;
+  config.chaos = {"drop=20%", "reorder=20%", "duplicate=20%"};
+  const bool has_codec = config.protocol.name != "push-sum";
+  VectorPool pool(config, 1, has_codec ? half(true, 0x1p-10f) : nullptr);
+  const double apart = disagreement(pool);
+  TextSink sink;
+  SimChecks checks;
+  const SimOutcome outcome = pool.run(
+      sink,
+      [&](SimHost& host) { host.after_event = [&](Time now) { checks.after_event(host, now); }; },
+      [&](SimHost& host, Time now) { checks.at_end(host, now); });
+  CHECK(disagreement(pool) < 1e-2 * apart);
+  CHECK(checks.breaches().empty());  // frames, and push-sum's mass, which nothing may add to
+  std::uint64_t frames = 0, bytes = 0;
+  for (const PeerOutcome& peer : outcome.peers) bytes += peer.wire_bytes;
+  for (const SimPeer& peer : pool.peers) frames += peer.protocol->counters().merges_applied;
+  CHECK(frames > 200);
+  CHECK(bytes < outcome.sent.bytes);  // what the network doubles, nobody has sent
+}
+
+TEST_CASE("a pool keeps to its bandwidth: fewer merges, no more bytes, and training goes on") {
+  auto config = vector_config(4, "pairwise");
+  config.epochs = 20'000;  // 20 s of virtual time
+  VectorPool free(config);
+  TextSink sink;
+  const SimOutcome all = free.run(sink);
+  config.bandwidth = "2kB/s";
+  VectorPool bound(config);
+  const SimOutcome some = bound.run(sink);
+  for (std::uint32_t i = 0; i < config.peers; ++i) {
+    const double seconds = std::chrono::duration<double>(some.peers[i].ended).count();
+    const double most = 2000.0 * (seconds + 3.0) + 2000.0;  // burst, credit; the end of the run
+    CHECK(static_cast<double>(some.peers[i].wire_bytes) < most);
+    CHECK(static_cast<double>(some.peers[i].wire_bytes) > 0.5 * 2000.0 * seconds);
+    CHECK(all.peers[i].wire_bytes > 10 * some.peers[i].wire_bytes);
+    const auto& counters = bound.peers[i].protocol->counters();
+    CHECK(counters.merges_applied > 20);
+    CHECK(counters.merges_skipped > counters.merges_started);
+    CHECK(counters.steps == 20'000);
+  }
+}
+
 TEST_CASE("a pool that speaks in a codec goes on from its state as if it had never stopped") {
   const auto* protocol = GENERATE("pairwise", "push");
   const bool mirrors = GENERATE(false, true);

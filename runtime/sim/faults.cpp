@@ -123,6 +123,15 @@ Fault parse_hostile(const std::string& text, const std::string& kind, const std:
   return fault;
 }
 
+// Of a share of all frames.
+std::optional<Fault::Kind> link_fault(const std::string& kind) {
+  if (kind == "drop") return Fault::Kind::drop;
+  if (kind == "corrupt") return Fault::Kind::corrupt;
+  if (kind == "reorder") return Fault::Kind::reorder;
+  if (kind == "duplicate") return Fault::Kind::duplicate;
+  return std::nullopt;
+}
+
 Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) malformed(text, "kind=..., such as slow=p03*4");
@@ -138,8 +147,8 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
     if (!(fault.factor > 0.0 && fault.factor <= 1e6)) malformed(text, "a factor above 0");
     return fault;
   }
-  if (kind == "drop" || kind == "corrupt") {
-    fault.kind = kind == "drop" ? Fault::Kind::drop : Fault::Kind::corrupt;
+  if (const auto of_links = link_fault(kind)) {
+    fault.kind = *of_links;
     fault.share = parse_share("--chaos", rest);
     if (!(fault.share >= 0.0 && fault.share <= 1.0))
       malformed(text, "a share such as " + kind + "=1%");
@@ -148,9 +157,10 @@ Fault parse_fault(const std::string& text, std::uint32_t peers, Lottery& lottery
   if (find_attack(kind) || kind == "label-flip" || kind == "poison")
     return parse_hostile(text, kind, rest, peers, lottery);
   if (kind != "kill" && kind != "stall" && kind != "partition") {
-    throw_unknown("fault", kind,
-                  {"slow", "kill", "stall", "partition", "drop", "corrupt", "nan", "scale",
-                   "sign-flip", "noise", "replay-stale", "drift", "label-flip", "poison"});
+    throw_unknown(
+        "fault", kind,
+        {"slow", "kill", "stall", "partition", "drop", "corrupt", "reorder", "duplicate", "nan",
+         "scale", "sign-flip", "noise", "replay-stale", "drift", "label-flip", "poison"});
   }
   const TimedPeer timed = split_timed(text, rest);
   fault.from = timed.from;
@@ -195,6 +205,8 @@ void FaultSchedule::mark(const Fault& fault, int by) {
   }
   if (fault.kind == Fault::Kind::drop) drop_share_ += by * fault.share;
   if (fault.kind == Fault::Kind::corrupt) corrupt_share_ += by * fault.share;
+  if (fault.kind == Fault::Kind::reorder) reorder_share_ += by * fault.share;
+  if (fault.kind == Fault::Kind::duplicate) duplicate_share_ += by * fault.share;
 }
 
 std::vector<FaultSchedule::Change> FaultSchedule::advance(double progress, gossip::Time now) {
@@ -244,10 +256,29 @@ bool FaultSchedule::loses(PeerId from, PeerId to) {
 
 bool FaultSchedule::corrupts() { return corrupt_share_ > 0.0 && rng_.uniform() < corrupt_share_; }
 
+namespace {
+
+gossip::Time some_of(std::chrono::nanoseconds most, kernels::Rng& rng) {
+  return gossip::Time(static_cast<std::int64_t>(rng.uniform() * static_cast<double>(most.count())));
+}
+
+}  // namespace
+
+gossip::Time FaultSchedule::held_back() {
+  if (!(reorder_share_ > 0.0 && rng_.uniform() < reorder_share_)) return gossip::Time{0};
+  return some_of(kHeldBack, rng_);
+}
+
+std::optional<gossip::Time> FaultSchedule::comes_again() {
+  if (!(duplicate_share_ > 0.0 && rng_.uniform() < duplicate_share_)) return std::nullopt;
+  return some_of(kHeldBack, rng_);
+}
+
 void FaultSchedule::state(gossip::Archive& archive) {
   const std::size_t peers = stalled_.size();
   archive("states", states_)("stalled", stalled_)("cut", cut_);
   archive("drop_share", drop_share_)("corrupt_share", corrupt_share_);
+  archive("reorder_share", reorder_share_)("duplicate_share", duplicate_share_);
   archive("open", open_)("rng", rng_);
   if (states_.size() != faults_.size()) archive.fail("states", "is not one a fault");
   if (stalled_.size() != peers || cut_.size() != peers) archive.fail("cut", "is not one a peer");

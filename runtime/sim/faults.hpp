@@ -7,6 +7,10 @@
 //   partition=p03@20%[..60%]  everything from and to the peer is lost
 //   drop=1%                that share of all frames is lost
 //   corrupt=1%             that share of all frames arrives with a wrong byte, and is refused whole
+//   reorder=1%             that share of all frames comes later than it would, by up to kHeldBack,
+//   so
+//                          that others overtake it
+//   duplicate=1%           that share of all frames comes a second time, up to kHeldBack later
 //   scale=p03*1e6@10%      the peer sends something else than its weights (tamper.hpp); counted as
 //                          kills are: noise=2@0%. From the start without a time, for ever without
 //                          an end
@@ -34,12 +38,24 @@ struct FaultTime {
 };
 
 struct Fault {
-  enum class Kind { slow, kill, stall, partition, drop, corrupt, attack, label_flip, poison };
+  enum class Kind {
+    slow,
+    kill,
+    stall,
+    partition,
+    drop,
+    corrupt,
+    reorder,
+    duplicate,
+    attack,
+    label_flip,
+    poison
+  };
   Kind kind = Kind::slow;
   std::string text;                    // as typed
-  std::vector<kernels::PeerId> peers;  // empty for drop and corrupt
+  std::vector<kernels::PeerId> peers;  // empty for those of links
   double factor = 1.0;                 // slow; attack: its strength
-  double share = 0.0;                  // drop, corrupt
+  double share = 0.0;                  // of all frames
   Attack attack = Attack::nan;
   std::optional<FaultTime> from, to;
 };
@@ -69,6 +85,9 @@ class FaultSchedule {
   NetworkFaults network() const;  // as it is now, for peers that carry it out themselves
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   bool corrupts();                                       // draws for `corrupt`
+  static constexpr std::chrono::seconds kHeldBack{1};
+  gossip::Time held_back();                   // draws for `reorder`: how much later a frame comes
+  std::optional<gossip::Time> comes_again();  // draws for `duplicate`: that much later
   std::vector<std::string> never_fired() const;
   // Nothing is frozen or cut off, and no fault will begin or end any more. Frames may get lost.
   bool is_calm() const;
@@ -82,7 +101,7 @@ class FaultSchedule {
   std::vector<Fault> faults_;
   std::vector<State> states_;
   std::vector<int> stalled_, cut_;  // [peer] nested counts
-  double drop_share_ = 0.0, corrupt_share_ = 0.0;
+  double drop_share_ = 0.0, corrupt_share_ = 0.0, reorder_share_ = 0.0, duplicate_share_ = 0.0;
   std::size_t open_ = 0;  // faults that may still change
   kernels::Rng rng_;
 };

@@ -52,3 +52,26 @@ TEST_CASE("what cannot be read is refused") {
     CHECK_THROWS_AS(parse_faults({bad}, 8, 1), hearsay::kernels::UsageError);
   }
 }
+
+TEST_CASE("frames are held back and doubled in their shares, by less than a second") {
+  FaultSchedule calm(parse_faults({"slow=p00*2"}, 4, 1), 4, 1);
+  calm.advance(0.0, 0s);
+  FaultSchedule busy(parse_faults({"reorder=20%", "duplicate=30%"}, 4, 1), 4, 1);
+  busy.advance(0.0, 0s);
+  int late = 0, doubled = 0;
+  for (int i = 0; i < 2000; ++i) {
+    CHECK(calm.held_back() == 0s);
+    CHECK_FALSE(calm.comes_again().has_value());
+    const auto by = busy.held_back();
+    late += by > 0s;
+    CHECK((by >= 0s && by < FaultSchedule::kHeldBack));
+    const auto again = busy.comes_again();
+    doubled += again.has_value();
+    if (again) CHECK((*again >= 0s && *again < FaultSchedule::kHeldBack));
+    CHECK_FALSE(busy.loses(PeerId(0), PeerId(1)));
+  }
+  CHECK(late == Approx(400).margin(80));
+  CHECK(doubled == Approx(600).margin(90));
+  for (const char* bad : {"reorder=200%", "duplicate=x", "reorder="})
+    CHECK_THROWS_AS(parse_faults({bad}, 4, 1), hearsay::kernels::UsageError);
+}

@@ -221,7 +221,12 @@ void SimHost::send(Time now, gossip::Frame frame) {
     return;
   }
   const PeerId to = frame.to;
-  push(at, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
+  const Time then = at + faults_.held_back();
+  if (const auto later = faults_.comes_again()) {  // the network's doing: no bytes of the sender's
+    outcome_.sent.add(frame);
+    push(then + *later, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(frame)});
+  }
+  push(then, {What::frame, to, {}, 0, std::make_shared<gossip::Frame>(std::move(frame))});
 }
 
 void SimHost::fire_timer(PeerId id, Time now, const Pending& timer) {
@@ -336,7 +341,9 @@ void SimHost::carry_out(const Fault& fault, bool begins, PeerId id, Time now) {
     case Fault::Kind::poison: return poison(peers_[id.value].trainer->weights());
     case Fault::Kind::partition:
     case Fault::Kind::drop:
-    case Fault::Kind::corrupt: return;  // of links
+    case Fault::Kind::corrupt:
+    case Fault::Kind::reorder:
+    case Fault::Kind::duplicate: return;  // of links
   }
 }
 

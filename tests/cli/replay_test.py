@@ -32,6 +32,7 @@ class ReplayTest(pools.PoolTest):
                       ("--protocol", "push-sum"), ("--protocol", "ddp"), ("--protocol", "diloco"),
                       ("--outer", "noloco:a=0.5", "--codec", "int8"), ("--outer", "delayed:n=2"),
                       ("--codec", "lowrank:2"), ("--codec", "blocks:0.25+auto+mirror"), ("--codec", "auto"),
+                      ("--codec", "lossless:anchor=4"), ("--codec", "auto", "--bandwidth", "50KiB/s"),
                       ("--protocol", "choco", "--topology", "ring", "--codec", "topk:20%"),
                       ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
             with self.subTest(words=words):

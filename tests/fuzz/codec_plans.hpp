@@ -68,6 +68,8 @@ inline std::vector<CodecUnderTest> codecs_under_test() {
   few = {};
   few.kind = Kind::ladder;
   all.push_back(codec_under_test(few, 1500));
+  few.kind = Kind::lossless;
+  all.push_back(codec_under_test(few, 1500));
   return all;
 }
 

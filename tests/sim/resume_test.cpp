@@ -54,6 +54,7 @@ struct Case {
   std::uint32_t epochs = 2;
   const char* cluster = "off";
   const char* codec = "raw";
+  const char* bandwidth = "off";
   const char* outer = "none";
   const char* share = "off";
   const char *sampling = "uniform", *retire = "off", *quarantine = "off", *trade = "off";
@@ -206,6 +207,13 @@ const std::vector<Case>& cases() {
        .net = "link:bandwidth=5Mb/s,latency=1ms",
        .compute = "jitter:cv=0.3",
        .codec = "auto"},
+      {.name = "to the bit, over a bad network",
+       .merge_every = "0.1",
+       .chaos = {"drop=10%", "reorder=10%", "duplicate=10%"},
+       .net = "link:bandwidth=10Mb/s,latency=2ms,jitter=5ms",
+       .optimizer = "sgd:lr=0.0001",
+       .codec = "lossless:anchor=6"},
+      {.name = "a bandwidth", .merge_every = "0.1", .codec = "auto", .bandwidth = "300kB/s"},
       {.name = "copies of neighbours",
        .protocol = "choco:gamma=0.3",
        .merge_every = "0.2",
@@ -238,6 +246,7 @@ RunConfig config_of(const Case& c, std::uint64_t seed) {
   r.topology = spec(c.topology);
   r.merge = spec(c.merge);
   r.codec = spec(c.codec);
+  r.bandwidth = c.bandwidth;
   r.outer = spec(c.outer);
   r.cluster = spec(c.cluster);
   r.share = spec(c.share);

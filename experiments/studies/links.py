@@ -75,13 +75,13 @@ class Network:
             space, port = f"{self.prefix}p{i:02}", f"port{i:02}"
             self._ip("ip", "netns", "add", space)
             self.spaces.append(space)
-            self._ip("ip", "-n", space, "link", "add", "link", "type", "veth", "peer", "name", port,
+            self._ip("ip", "-n", space, "link", "add", "cable", "type", "veth", "peer", "name", port,
                      "netns", hub)
-            self._ip("ip", "-n", space, "addr", "add", f"{SUBNET}.{i + 1}/24", "dev", "link")
+            self._ip("ip", "-n", space, "addr", "add", f"{SUBNET}.{i + 1}/24", "dev", "cable")
             self._ip("ip", "-n", hub, "link", "set", port, "master", "bridge")
-            for where, device in ((space, "lo"), (space, "link"), (hub, port)):
+            for where, device in ((space, "lo"), (space, "cable"), (hub, port)):
                 self._ip("ip", "-n", where, "link", "set", device, "up")
-            self._shape(space, "link")
+            self._shape(space, "cable")
             self._shape(hub, port)
 
     def command(self, i):

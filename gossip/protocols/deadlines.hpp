@@ -18,6 +18,9 @@ class Deadlines {
   // `own_step`: how long a mini-batch takes here; partners answer between two of theirs.
   Time quiet(PeerId partner, Time own_step) const;
   Time most(PeerId partner, Time own_step) const;
+  // When an answer is late enough for the next merge to go first, if nothing moves: no bound of
+  // seconds, so that lost messages cost few merges, however fast they follow each other.
+  Time overdue(PeerId partner, Time own_step) const;
 
   void answered(PeerId partner, Time took);
   void stayed_quiet(PeerId partner);  // its next limit is twice as long, until it answers

@@ -44,6 +44,8 @@ class Exchange {
   virtual void give_up(const char* reason, Turn& turn) = 0;
   virtual void state(Archive& archive) = 0;
   virtual bool waiting() const = 0;  // for the answer to the exchange started last
+  // A merge is due: an answer that should have been here by now is not waited for any more.
+  virtual void hurry(PeerState&, Turn&) {}
 };
 
 std::unique_ptr<Exchange> make_pairwise();

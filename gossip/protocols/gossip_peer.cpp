@@ -164,6 +164,7 @@ void GossipPeer::end_block(Turn& turn) {
 // applied. Started together they would all answer to the same snapshot, and two or more
 // displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
+  if (merges_due_ > 0) exchange_->hurry(peer_, turn);
   while (merges_due_ > 0 && !exchange_->waiting()) {
     if (peer_.budget && !peer_.budget->may_start(turn.now)) return forgo_merges();
     --merges_due_;
@@ -277,6 +278,11 @@ void GossipPeer::handle(const input::FrameIn& in, Turn& turn) {
 }
 
 void GossipPeer::accept_weights(Frame frame, Turn& turn) {
+  if (frame.carries_weights() && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
+    // No answer: the first one has had it, or will, and mass that was kept must not go back.
+    if (!peer_.ignores(frame.from)) strike(frame.from, "sent before", peer_, turn);
+    return refuse(frame, "sent before", peer_, turn);
+  }
   if (frame.carries_weights()) turn.record(received_event(frame));
   if (frame.carries_weights() && phase_ == Phase::joining)
     return refuse_weights(std::move(frame), "has no weights yet", turn);
@@ -284,11 +290,6 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
     return refuse_weights(std::move(frame), "ignored after three bad ones", turn);
   if (frame.kind == FrameKind::request && peer_.budget && !peer_.budget->may_answer(turn.now))
     return refuse_weights(std::move(frame), "no bandwidth left for an answer", turn);
-  if (frame.carries_weights() && !peer_.acquaintances[frame.from].came.take(frame.seq)) {
-    // No answer: the first one has had it, or will, and mass that was kept must not go back.
-    strike(frame.from, "sent before", peer_, turn);
-    return refuse(frame, "sent before", peer_, turn);
-  }
   if (at_boundary() || !frame.carries_weights()) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);
     if (peer_.poisoned) return restore("found between two blocks", turn);

@@ -185,7 +185,7 @@ TEST_CASE(
     out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
     timers = take<action::SetTimer>(out);
   }
-  REQUIRE(timers.size() == 2);  // quiet, and altogether
+  REQUIRE(timers.size() == 3);  // quiet, altogether, overdue
   CHECK(timers[0].at == 1s + limits::kQuietFirst);
   CHECK(timers[0].quiet_with == PeerId(1));
   CHECK(timers[1].at == 1s + limits::kExchangeMost);
@@ -195,6 +195,38 @@ TEST_CASE(
   CHECK(a.model.w == std::vector<float>{1, 2});
   for (const auto& send : a.train_until_send())
     CHECK(send.frame.kind == FrameKind::finished);  // no partner left
+}
+
+TEST_CASE("an overdue answer is waited for until the next merge is due, and no longer") {
+  GossipSettings s = settings(0, 3, ExchangeKind::pairwise);
+  s.blocks = {2.0, BlockMode::shifted, 1, 1000};
+  Seat a(s, {1, 2});
+  a.on(input::Start{});
+  std::vector<action::SetTimer> timers;
+  for (int i = 0; i < 100 && timers.empty(); ++i) {
+    Actions out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
+    timers = take<action::SetTimer>(out);
+  }
+  REQUIRE(timers.size() == 3);
+  for (int i = 0; i < 20; ++i) {  // merges are due, and wait
+    Actions out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
+    CHECK(take<action::Send>(out).empty());
+  }
+  CHECK(timers[2].quiet_with == timers[0].quiet_with);
+  Actions out = a.on(input::Timer{timers[2].id}, 1500ms);
+  CHECK_FALSE(recorded(out, "merge.half"));
+  bool is_half = false, asks = false;
+  for (int i = 0; i < 20 && !asks; ++i) {
+    out = a.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1500ms);
+    is_half = is_half || recorded(out, "merge.half");
+    asks = !take<action::Send>(out).empty();
+  }
+  CHECK(is_half);
+  CHECK(asks);
+  CHECK_FALSE(recorded(out, "peer.lost"));
+  CHECK(a.protocol.counters().merges_started == 2);
+  // Its deadline says nothing any more.
+  CHECK(take<action::Record>(out = a.on(input::Timer{timers[0].id}, 3s)).empty());
 }
 
 TEST_CASE(

@@ -5,14 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "gossip/limits.hpp"
 #include "gossip/merging.hpp"
 #include "kernels/core/check.hpp"
 
 namespace hearsay::gossip {
 namespace {
 
-// Marks the timer of a whole exchange; no sequence number comes near it.
-constexpr std::uint64_t kAltogether = std::uint64_t{1} << 62;
+// Mark the timers of a whole exchange, and of one that is overdue; no sequence number comes near.
+constexpr std::uint64_t kAltogether = std::uint64_t{1} << 62, kOverdue = std::uint64_t{1} << 61;
 
 void record_half(PeerId partner, std::uint64_t seq, const char* reason, Turn& turn) {
   Event half("merge.half");
@@ -27,7 +28,22 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
   turn.timer_when_quiet(quiet, entry.partner, entry.seq);
   turn.timer(turn.now + deadlines_.most(entry.partner, peer.step_time), entry.seq | kAltogether);
+  turn.timer_when_quiet(deadlines_.overdue(entry.partner, peer.step_time), entry.partner,
+                        entry.seq | kOverdue);
   entry_ = std::move(entry);
+}
+
+void PendingExchange::hurry(PeerState& peer, Turn& turn) {
+  if (!entry_ || !entry_->is_overdue) return;
+  const PeerId partner = entry_->partner;
+  record_half(partner, entry_->seq, "overdue, and the next merge is due", turn);
+  entry_.reset();
+  deadlines_.stayed_quiet(partner);
+  missed(partner, peer);
+  // Whoever says other things has lost a message; who says nothing at all may be gone.
+  if (turn.now - peer.table.last_heard(partner) < limits::kQuietLeast) return;
+  if (peer.table.failed(partner, turn.now, peer.backoff))
+    turn.record(lost_event(partner, "no answer", peer));
 }
 
 void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn) {
@@ -49,8 +65,12 @@ std::optional<PendingExchange::Entry> PendingExchange::answer(const Frame& frame
 }
 
 void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
-  const std::uint64_t seq = id & ~kAltogether;
+  const std::uint64_t seq = id & ~(kAltogether | kOverdue);
   if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
+  if ((id & kOverdue) != 0) {
+    entry_->is_overdue = true;
+    return;
+  }
   const PeerId partner = entry_->partner;
   const Time took = turn.now - entry_->started;
   entry_.reset();

@@ -4,6 +4,8 @@
 // partner. At most one at a time: an answer moves this peer by a displacement from the weights it
 // sent, and displacements from one and the same past add up to more than the way to the partners.
 // On a network that is too slow for the merges asked for, fewer are started; the pool stays stable.
+// Where messages are lost, a deadline of a second may be many merges: once nothing has moved
+// between the two for twice as long as answers take, the next merge that is due goes first.
 #pragma once
 
 #include <optional>
@@ -19,6 +21,7 @@ class PendingExchange : public Exchange {
   void partner_down(PeerId who, PeerState& peer, Turn& turn) final;
   void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
+  void hurry(PeerState& peer, Turn& turn) final;
   void state(Archive& a) override { a("entry", entry_)("deadlines", deadlines_); }
 
  protected:
@@ -28,7 +31,10 @@ class PendingExchange : public Exchange {
     // What the partner's answer refers to (Spoken::base); null when it needs none.
     merge::SnapshotRef sent;
     Time started{0};
-    void state(Archive& a) { a("seq", seq)("partner", partner)("sent", sent)("started", started); }
+    bool is_overdue = false;  // nothing moves, for longer than answers take
+    void state(Archive& a) {
+      a("seq", seq)("partner", partner)("sent", sent)("started", started)("overdue", is_overdue);
+    }
   };
   void await(Entry entry, const PeerState& peer, Turn& turn);  // not while waiting()
   // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is

@@ -164,9 +164,10 @@ void GossipPeer::end_block(Turn& turn) {
 // applied. Started together they would all answer to the same snapshot, and two or more
 // displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
-  if (merges_due_ > 0) exchange_->hurry(peer_, turn);
+  const auto may_start = [&] { return !peer_.budget || peer_.budget->may_start(turn.now); };
+  if (merges_due_ > 0 && may_start()) exchange_->hurry(peer_, turn);
   while (merges_due_ > 0 && !exchange_->waiting()) {
-    if (peer_.budget && !peer_.budget->may_start(turn.now)) return forgo_merges();
+    if (!may_start()) return forgo_merges();
     --merges_due_;
     start_merge(turn);
   }

@@ -16,13 +16,13 @@ constexpr double kRate = 1000.0;  // bytes a second
 TEST_CASE("Who starts and answers whenever it may sends no more than the rate, credit and burst") {
   for (const std::uint64_t message : {1u, 90u, 700u, 5000u}) {
     Budget budget(kRate);
-    std::uint64_t sent = 0;
+    double sent = 0.0;
     for (Budget::Time now{0}; now <= 60s; now += 7ms) {
       for (int i = 0; i < 3; ++i) {
         const bool may = i == 0 ? budget.may_start(now) : budget.may_answer(now);
         if (!may) continue;
         budget.pay(message, now);
-        sent += message;
+        sent += static_cast<double>(message);
       }
     }
     const double most = kRate * (60.0 + Budget::kBurst_s + Budget::kCredit_s);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossip/limits.hpp"
+#include "gossip/loss_watch.hpp"
 #include "kernels/core/check.hpp"
 
 namespace hearsay::gossip {
@@ -277,6 +278,7 @@ merge::Decision merge_in(const MergeRequest& asked, PeerState& peer, Turn& turn)
   if (std::string after = turn.model.digest(); !after.empty()) applied.add("after", after);
   turn.record(std::move(applied));
   observe_convergence(evidence, peer, turn);
+  watch_loss(peer, turn);
   // To whoever has finished an example would be lost for training.
   if (peer.transfers && peer.progress() < 1.0 &&
       peer.table.state(frame.from) == PeerTable::State::training)

@@ -21,11 +21,6 @@ Heard decode(const merge::Packed& message, const merge::Snapshot& base, std::opt
   return {in, {}, size > 0.0 ? static_cast<double>(said.values) / size : 0.0};
 }
 
-void record_change(const CodecChange& change, Turn& turn) {
-  Event event("codec.changed");
-  turn.record(std::move(event.add("from", change.from).add("to", change.to)));
-}
-
 // Over the weights that a message spoke of, which are those that differ.
 double mean_square(std::span<const float> a, std::span<const float> b) {
   double sum = 0.0;
@@ -78,6 +73,11 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
     if (change) record_change(*change, turn);
   }
   return heard;
+}
+
+void record_change(const CodecChange& change, Turn& turn) {
+  Event event("codec.changed");
+  turn.record(std::move(event.add("from", change.from).add("to", change.to)));
 }
 
 void adapt(Time took, PeerState& peer, Turn& turn) {

@@ -51,5 +51,6 @@ Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& pee
 void adapt(Time took, PeerState& peer, Turn& turn);
 // --bandwidth has a say too: what a message may have, for merges to come as often as they should.
 void afford(PeerState& peer, Turn& turn);
+void record_change(const CodecChange& change, Turn& turn);
 
 }  // namespace hearsay::gossip

@@ -117,6 +117,7 @@ struct PeerState {
   std::uint64_t next_seq = 0;                    // of the weights this peer sends
   kernels::Rng backoff;                          // jitter
   std::unique_ptr<Codec> codec;                  // null: weights as they are
+  merge::SnapshotRef good_weights;               // only of a codec that goes by the loss
   std::unique_ptr<Steering> steering;            // null: partners are chosen evenly
   std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
   std::unique_ptr<Transfers> transfers;          // null: examples stay where they are
@@ -138,6 +139,7 @@ struct PeerState {
     a("acquaintances", acquaintances)("until_converged", settings.until_converged);
     a("strikes", strikes)("displacements", displacements)("crowd", crowd)("poisoned", poisoned);
     if (codec) a("codec", *codec);
+    if (codec && codec->minds_loss()) a("good_weights", good_weights);
     if (steering) a("steering", *steering);
     if (outer) a("outer", *outer);
     if (transfers) a("transfers", *transfers);

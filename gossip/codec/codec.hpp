@@ -29,6 +29,11 @@ struct CodecChange {
   std::string from, to;  // texts of codecs
 };
 
+struct LossNews {
+  std::optional<CodecChange> change;
+  bool has_diverged = false;  // the weights of the last merge without this are better
+};
+
 class Codec {
  public:
   virtual ~Codec() = default;
@@ -73,6 +78,10 @@ class Codec {
   virtual bool looks() const { return false; }
   virtual void said(double /*mean_square_error*/) {}
   virtual std::optional<CodecChange> heard(double /*mean_square_distance*/) { return std::nullopt; }
+
+  // Whether the codec goes by the loss on the probe set after each merge; what it makes of one.
+  virtual bool minds_loss() const { return false; }
+  virtual LossNews learned(double /*loss*/) { return {}; }
 
   // The weights have been replaced (late joiner, restored): nothing is published yet.
   virtual void forget() = 0;

@@ -21,7 +21,7 @@ class Fit {
   // of the largest of a block, of int8 a 127th).
   static constexpr std::array<double, kRungs> kNoise{1.0, 0.29, 0.13, 0.0004};
   static constexpr double kMostGrowth = 1e4;  // of a squared distance, from a message to the next
-  static constexpr unsigned kCalm = 3;  // messages that must say so, one after the other
+  static constexpr unsigned kCalm = 3;        // messages that must say so, one after the other
 
   // `noise`: over distance, what is too much; goes on to more bits. Half of it with fewer bits is
   // little: goes back to them.

@@ -2,13 +2,15 @@
 #include "gossip/codec/places.hpp"
 
 namespace hearsay::gossip {
-Places::Places(const kernels::Layout& layout) {
+
+Places::Places(const kernels::Layout& layout) : size_(layout.size()) {
   for (const kernels::TensorSlot& slot : layout.slots()) {
     if (slot.count < kSmallTensor) {
       for (std::size_t i = 0; i < slot.count; ++i)
         small_.push_back(static_cast<std::uint32_t>(slot.offset + i));
       continue;
     }
+    tensors_.push_back({slot.offset, slot.count});
     if (!large_.empty() && large_.back().offset + large_.back().count == slot.offset) {
       large_.back().count += slot.count;
     } else {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gossip/codec/plan.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "gossip/codec/average_support.hpp"
+#include "gossip/codec/budget.hpp"
 #include "gossip/codec/dense_codec.hpp"
+#include "gossip/codec/density_codec.hpp"
 #include "gossip/codec/fit_codec.hpp"
 #include "gossip/codec/ladder_codec.hpp"
 #include "gossip/codec/largest_support.hpp"
@@ -22,45 +25,6 @@ namespace hearsay::gossip {
 namespace {
 
 using Kind = CodecSettings::Kind;
-
-std::string shortest(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-const char* name_of(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::fp32: return "fp32";
-    case ValueKind::bf16: return "bf16";
-    case ValueKind::int8: return "int8";
-    case ValueKind::int4: return "int4";
-    case ValueKind::lloyd3: return "lloyd3";
-    case ValueKind::lloyd2: return "lloyd2";
-    case ValueKind::sign: return "sign";
-  }
-  return "";
-}
-
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::topk: return "topk";
-    case Kind::threshold: return "threshold";
-    case Kind::random: return "randk";
-    case Kind::blocks: return "blocks";
-    case Kind::ladder: return "auto";
-    case Kind::low_rank: return "lowrank";
-    case Kind::lossless: return "lossless";
-    case Kind::dense: break;
-  }
-  return "";
-}
-
-std::string code_text(const ValueCode& code) {
-  std::string text = name_of(code.kind);
-  if (code.has_scales() && code.block != ValueCode{}.block)
-    text += ":block=" + std::to_string(code.block);
-  return text;
-}
 
 std::uint32_t tag_of(const std::string& text, const kernels::Layout& layout,
                      std::span<const float> start) {
@@ -95,7 +59,14 @@ class Plan final : public CodecPlan {
     if (settings_.kind == Kind::lossless)
       return std::make_unique<LosslessCodec>(ground_, settings_.anchor, self);
     if (is_dense()) return std::make_unique<DenseCodec>(ground_, settings_.keeps_error, self);
-    return std::make_unique<SparseCodec>(ground_, support(self), settings_.is_mirrored, self);
+    SparseCodec codec(ground_, support(self), settings_.smoothing, settings_.is_mirrored, self);
+    if (!settings_.density) return std::make_unique<SparseCodec>(std::move(codec));
+    return std::make_unique<DensityCodec>(std::move(codec),
+                                          Density(settings_.share, *settings_.density),
+                                          [settings = settings_](double share) mutable {
+                                            settings.share = share;
+                                            return text_of(settings);
+                                          });
   }
   const std::string& text() const override { return text_; }
   std::size_t most_bytes() const override { return most_bytes_; }
@@ -111,10 +82,26 @@ class Plan final : public CodecPlan {
       return std::make_unique<BlockSupport>(settings_.share, settings_.block_size, places,
                                             ground_->seed, self);
     }
+    const Budget budget(settings_.share, settings_.is_per_tensor, places);
+    if (settings_.kind == Kind::average)
+      return std::make_unique<AverageSupport>(settings_.average, budget, places, most_entries());
     return std::make_unique<LargestSupport>(settings_.kind == Kind::topk
                                                 ? LargestSupport::Kind::exact
                                                 : LargestSupport::Kind::threshold,
-                                            settings_.share, places);
+                                            budget, places, most_entries());
+  }
+
+  // That a message may name by position, at the largest share.
+  std::size_t most_entries() const {
+    const Places& places = ground_->places;
+    const bool may_say_all =
+        settings_.smoothing.mode == SmoothingRule::Mode::literal ||
+        (settings_.kind == Kind::average && settings_.average.kind == AverageRule::Kind::literal);
+    if (may_say_all) return places.large_count();
+    const double share = settings_.density ? Density::kMost : settings_.share;
+    const std::size_t most = Budget(share, settings_.is_per_tensor, places).entries();
+    const std::size_t times = settings_.kind == Kind::threshold ? 2 : 1;
+    return std::min(times * most, places.large_count());
   }
 
   CodecSettings settings_;
@@ -156,36 +143,6 @@ std::vector<CodecSettings> fit_rungs(CodecSettings settings) {
 }
 
 }  // namespace
-
-std::string text_of(const CodecSettings& settings) {
-  const ValueCode& code = settings.values;
-  const bool is_dense = settings.kind == Kind::dense;
-  std::string text;
-  if (is_dense) {
-    text = code_text(code);
-    if (settings.keeps_error) text += "+ef";
-    if (code.is_stochastic && code.kind == ValueKind::bf16) text += "+sr";
-    return text;
-  }
-  if (settings.kind == Kind::ladder) return name_of(settings.kind);
-  if (settings.kind == Kind::low_rank) return "lowrank:" + std::to_string(settings.rank);
-  if (settings.kind == Kind::lossless) {
-    const bool is_usual = settings.anchor == CodecSettings{}.anchor;
-    return is_usual ? "lossless" : "lossless:anchor=" + std::to_string(settings.anchor);
-  }
-  text = std::string(name_of(settings.kind)) + ":" + shortest(settings.share);
-  if (settings.kind == Kind::blocks && settings.block_size != CodecSettings{}.block_size)
-    text += ",size=" + std::to_string(settings.block_size);
-  if (settings.fits_bits) {
-    text += "+auto";
-    if (settings.noise != CodecSettings{}.noise) text += ":noise=" + shortest(settings.noise);
-  } else if (code.kind != ValueKind::fp32) {
-    text += "+" + code_text(code);
-  }
-  if (code.is_stochastic) text += "+sr";
-  if (settings.is_mirrored) text += "+mirror";
-  return text;
-}
 
 std::shared_ptr<const CodecPlan> make_codec_plan(const CodecSettings& settings,
                                                  const kernels::Layout& layout,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gossip/codec/entry_records.hpp"
 #include "kernels/core/check.hpp"
 #include "kernels/core/rng.hpp"
 
@@ -20,16 +21,20 @@ std::size_t values_bytes(const CodecGround& ground, std::size_t entries) {
   return value_bytes(ground.code, ground.places.small().size()) + value_bytes(ground.code, entries);
 }
 
+// On one side of zero.
+double levels_of(const ValueCode& code) { return code.kind == ValueKind::int8 ? 127.0 : 7.0; }
+
 }  // namespace
 
-SparseCodec::SparseCodec(CodecGroundRef ground, std::unique_ptr<Support> support, bool is_mirrored,
-                         kernels::PeerId self)
+SparseCodec::SparseCodec(CodecGroundRef ground, std::unique_ptr<Support> support,
+                         const SmoothingRule& smoothing, bool is_mirrored, kernels::PeerId self)
     : ground_(std::move(ground)),
       support_(std::move(support)),
       is_mirrored_(is_mirrored),
       key_(kernels::Rng::stream(ground_->seed, "codec-values", self.value).next_u64()),
       published_(ground_->start.size()) {
-  forget();
+  if (smoothing.mode != SmoothingRule::Mode::none) smoothing_.emplace(smoothing, published_.size());
+  SparseCodec::forget();
 }
 
 std::size_t SparseCodec::most_bytes(const CodecGround& ground, const Support& support) {
@@ -42,10 +47,15 @@ merge::PackedRef SparseCodec::encode(std::span<const float> weights, const merge
   auto message = std::make_shared<merge::Packed>();
   PackedBytes& bytes = message->bytes;
   Numbers at;
-  if (like == nullptr || !mirror(*like, bytes, at)) choose(weights, bytes, at);
+  const bool answers = like != nullptr && mirror(*like, bytes, at);
+  if (!answers) choose(weights, bytes, at);
   bytes.reserve(bytes.size() + values_bytes(*ground_, at.size()));
   ground_->places.to_offsets(at);
   const auto& small = ground_->places.small();
+  if (smoothing_ && smoothing_->counts_entered()) {
+    enter(weights, small);
+    if (answers || !smoothing_->has_tails()) enter(weights, at);  // else only what was chosen has
+  }
   say(weights, small, 0, bytes);
   say(weights, at, behind(small.size()), bytes);
   ++said_;
@@ -72,10 +82,28 @@ bool SparseCodec::mirror(const merge::Packed& like, PackedBytes& bytes, Numbers&
 
 void SparseCodec::choose(std::span<const float> weights, PackedBytes& bytes, Numbers& at) {
   // Said in any case, so that they are no candidates.
-  for (const std::uint32_t i : ground_->places.small()) published_[i] = weights[i];
+  enter(weights, ground_->places.small());
   put_head(bytes, support_->form(), ground_->tag);
   support_->choose(weights, published_.span(), bytes, at);
+  if (smoothing_ && smoothing_->has_tails()) add_tails(weights, bytes, at);
   if (is_mirrored_ && support_->form() == PackedForm::entries) book_.sent(bytes);
+}
+
+// Names what is on its way as well. What is chosen enters first; of the rest, only what has.
+void SparseCodec::add_tails(std::span<const float> weights, PackedBytes& bytes, Numbers& at) {
+  HS_CHECK(support_->form() == PackedForm::entries);
+  const Places& places = ground_->places;
+  places.to_offsets(at);
+  enter(weights, at);
+  smoothing_->add_tails(published_.span(), places.small(), levels_of(ground_->code), at);
+  places.to_numbers(at);
+  bytes.resize(kPackedHead);
+  put_entries(bytes, at, places.large_count());
+}
+
+void SparseCodec::enter(std::span<const float> weights, std::span<const std::uint32_t> offsets) {
+  for (const std::uint32_t i : offsets)
+    if (std::isfinite(weights[i])) published_[i] = weights[i];
 }
 
 // Appends the values of the weights at these offsets, and publishes what a partner will decode.
@@ -83,22 +111,28 @@ void SparseCodec::say(std::span<const float> weights, std::span<const std::uint3
                       std::uint64_t first, PackedBytes& bytes) {
   const std::vector<float>& start = ground_->start;
   const std::size_t begin = bytes.size(), n = offsets.size();
+  const bool counts_entered = smoothing_ && smoothing_->counts_entered();
+  const std::span<const float> to = counts_entered ? published_.span() : weights;
   ValueWriter writer(ground_->code, {key_, said_}, first, n, bytes);
   float chunk[kValueChunk], from[kValueChunk];
   for (std::size_t done = 0; done < n; done += kValueChunk) {
     const auto here = offsets.subspan(done, std::min(kValueChunk, n - done));
     const std::span<float> x(chunk, here.size()), base(from, here.size());
     for (std::size_t j = 0; j < here.size(); ++j) {
-      x[j] = weights[here[j]];
+      x[j] = smoothing_ ? smoothing_->next(here[j], to[here[j]]) : to[here[j]];
       base[j] = start[here[j]];
     }
     take_start(ground_->code, x, base, x);
     writer.put(x);
   }
+  if (counts_entered) return;
   hear(offsets, PackedView(bytes).subspan(begin), published_.span());
   // A sum that overflows would never be said again: such a weight counts as said.
   for (const std::uint32_t i : offsets)
     if (!std::isfinite(published_[i])) published_[i] = weights[i];
+  if (!smoothing_) return;
+  for (const std::uint32_t i : offsets)
+    if (std::isfinite(published_[i])) smoothing_->reset(i, published_[i]);
 }
 
 // Writes what a section of values says of the weights at these offsets.
@@ -158,6 +192,7 @@ void SparseCodec::forget() {
   std::copy(ground_->start.begin(), ground_->start.end(), published_.data());
   book_.forget();
   support_->forget();
+  if (smoothing_) smoothing_->forget(ground_->start);
 }
 
 void SparseCodec::state(Archive& archive) {
@@ -165,6 +200,7 @@ void SparseCodec::state(Archive& archive) {
   archive.array("published", published_);
   if (published_.size() != ground_->start.size()) archive.fail("published", "is of another model");
   archive("support", *support_);
+  if (smoothing_) archive("smoothing", *smoothing_);
   if (is_mirrored_) book_.state_as_text(archive);
 }
 

@@ -33,6 +33,8 @@ class Support {
 
   virtual std::size_t most_entries() const = 0;
   virtual std::size_t most_where_bytes() const = 0;
+  // Another share from here on, where a message says how many weights it names.
+  virtual void keep(double /*share*/) {}
   virtual void forget() {}
   virtual void state(Archive& archive) = 0;
 };

@@ -33,6 +33,38 @@ inline CodecSettings sparse(Kind kind, double share, ValueKind values = ValueKin
   return settings;
 }
 
+inline CodecSettings averaged(AverageRule::Kind rule, double share,
+                              ValueKind values = ValueKind::fp32, bool is_mirrored = false) {
+  CodecSettings settings = sparse(Kind::average, share, values, is_mirrored);
+  settings.average = {rule, AverageRule::usual_beta(rule)};
+  return settings;
+}
+
+inline CodecSettings smoothed(SmoothingRule::Mode mode, double share, bool is_mirrored = false) {
+  CodecSettings settings = sparse(Kind::topk, share, ValueKind::int8, is_mirrored);
+  settings.smoothing.mode = mode;
+  return settings;
+}
+
+// Those whose choice or values go from message to message.
+inline std::vector<CodecSettings> settings_with_history() {
+  using Rule = AverageRule::Kind;
+  using Mode = SmoothingRule::Mode;
+  std::vector<CodecSettings> all{averaged(Rule::corrected, 0.05),
+                                 averaged(Rule::literal, 0.05, ValueKind::int8),
+                                 averaged(Rule::score, 0.05, ValueKind::int4, true),
+                                 smoothed(Mode::ef, 0.05, true),
+                                 smoothed(Mode::on_support, 0.05),
+                                 smoothed(Mode::literal, 0.05, true),
+                                 sparse(Kind::topk, 0.05),
+                                 sparse(Kind::threshold, 0.05, ValueKind::bf16, true)};
+  all[2].is_per_tensor = true;
+  all[6].is_per_tensor = true;
+  all[6].density.emplace();
+  all[7].density.emplace();
+  return all;
+}
+
 // One of each kind of message and of values.
 inline std::vector<CodecSettings> all_settings() {
   std::vector<CodecSettings> all{dense(ValueKind::fp32), dense(ValueKind::bf16),
@@ -53,6 +85,7 @@ inline std::vector<CodecSettings> all_settings() {
   all.back().fits_bits = true;
   all.emplace_back();
   all.back().kind = Kind::lossless;
+  for (const CodecSettings& each : settings_with_history()) all.push_back(each);
   return all;
 }
 

@@ -102,6 +102,10 @@ CatalogSection codecs() {
         "at 1 %: 0.05N bytes, 0.02N with +int8; 4N bytes of memory; one pass of selection"},
        {"threshold", "threshold:1%", "those that differ by more than a threshold, which learns",
         "as topk, a cheaper pass; the share is approximate"},
+       {"ma", "ma:1%,beta=0.9", "those whose changes have the largest moving average",
+        "as topk, 4N more bytes of memory; rule=literal: a threshold, any number of weights"},
+       {"score", "score:1%,beta=0.9", "the largest changes times a moving average of steps",
+        "as topk, 8N more bytes of memory"},
        {"randk", "randk:1%", "weights drawn at random; a seed names them", "0.04N bytes at 1 %"},
        {"blocks", "blocks:6.25%,size=64", "whole blocks in a random order, each once a round",
         "0.25N bytes at 6.25 %, 0.06N with +int8"},
@@ -123,6 +127,11 @@ CatalogSection codecs() {
         "0.28 to 1.03 B a value"},
        {"sr", "+sr", "rounds up or down by chance, without bias", "random bits"},
        {"ef", "+ef", "rounds to nearest; what is lost is said later", "4N bytes of memory"},
+       {"qm", "+qm:ef,b=0.7", "says b of the way: ef, on_support or literal; with +int8 or +int4",
+        "4N bytes of memory; literal says more weights"},
+       {"density", "+density:slow=0.1%,fast=1%",
+        "more weights where the probe loss stands still, fewer where it falls",
+        "a tenth of the data for probes; 4N bytes of memory"},
        {"mirror", "+mirror", "answers speak of the same weights, so the pool's mean is kept",
         "no positions in answers"}}};
 }

@@ -79,17 +79,14 @@ double mask_bits(double rho) {
   return (-rho * std::log2(rho) - (1.0 - rho) * std::log2(1.0 - rho)) / rho;
 }
 
-bool names_positions(const CodecSettings& settings) {
-  return settings.kind == CodecSettings::Kind::topk ||
-         settings.kind == CodecSettings::Kind::threshold;
-}
-
 // How far a decoded value may be from its weight when no difference to the start exceeds `most`.
 float tolerance(const CodecSettings& settings, float most, float w) {
   const float rounding = std::fabs(w) * 0x1p-22f;
   if (settings.kind == CodecSettings::Kind::lossless) return std::fabs(w) * 0x1p-8f;
   if (settings.values.kind == ValueKind::fp32) return 0.0f;
   if (settings.values.kind == ValueKind::bf16) return most * 0x1p-7f + rounding;
+  // On its way to the weight; in the literal mode to where it was.
+  if (settings.smoothing.mode != gossip::SmoothingRule::Mode::none) return 2.2f * most + rounding;
   if (settings.values.is_lloyd()) return most + rounding;  // far out values are said smaller
   // A step, and what the error memory adds to what is said; scales are rounded up to bf16.
   const float levels = settings.values.kind == ValueKind::int8 ? 127.0f : 7.0f;
@@ -173,6 +170,9 @@ const std::vector<std::string>& bench_codec_specs() {
                                               "topk:0.001",
                                               "threshold:0.01",
                                               "threshold:0.01+int4",
+                                              "ma:0.01",
+                                              "score:0.01",
+                                              "topk:0.01+int8+qm",
                                               "randk:0.01",
                                               "blocks:0.0625",
                                               "blocks:0.0625+int8",
@@ -223,7 +223,7 @@ CodecRow bench_codec(const Spec& codec, std::size_t n, Drift drift) {
     weights.hear();
   }
   const double rho = row.said / static_cast<double>(n);
-  row.bound_bits = value_bits(*settings) + (names_positions(*settings) ? mask_bits(rho) : 0);
+  row.bound_bits = value_bits(*settings) + (settings->names_positions() ? mask_bits(rho) : 0);
   if (is_matrix) {
     const std::size_t numbers =
         settings->rank * (matrix.rows + matrix.cols - settings->rank) + matrix.rest;

@@ -21,7 +21,8 @@ TEST_CASE("Codecs of the bench: no value wrong, bytes between entropy and a tent
 }
 
 TEST_CASE("A chosen share is said, on average") {
-  for (const char* text : {"topk:0.02", "threshold:0.02", "randk:0.02", "blocks:0.02"}) {
+  for (const char* text :
+       {"topk:0.02", "threshold:0.02", "ma:0.02", "score:0.02", "randk:0.02", "blocks:0.02"}) {
     const CodecRow row = bench_codec(parse_spec("--spec", text), 200'000, Drift::even);
     INFO(text << " " << row.said);
     CHECK(row.said == Approx(4000.0).epsilon(0.25));

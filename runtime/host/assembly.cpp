@@ -294,8 +294,9 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   plan.equal_steps = is_synchronous(name);
   plan.tune = build_tune(config);
   plan.needs_probe =
-      !baseline && (plan.tune || config.until_converged || plan.policy->needs_confidence() ||
-                    plan.policy->guards().gate_kappa);
+      !baseline &&
+      (plan.tune || config.until_converged || plan.policy->needs_confidence() ||
+       plan.policy->guards().gate_kappa || part_of(config.codec, "density") != nullptr);
   if (parse_bandwidth("--bandwidth", config.bandwidth)) {
     refuse_without_effect(config, baseline, "--bandwidth");
     if (config.wait)

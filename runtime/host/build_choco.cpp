@@ -37,6 +37,7 @@ double usual_gamma(const gossip::CodecSettings& codec) {
   constexpr double kMost = 0.5, kCoarse = 0.2;
   switch (codec.kind) {
     case gossip::CodecSettings::Kind::topk:
+    case gossip::CodecSettings::Kind::average:
     case gossip::CodecSettings::Kind::threshold: return std::min(kMost, codec.share);
     case gossip::CodecSettings::Kind::random:
     case gossip::CodecSettings::Kind::blocks: return std::min(kMost, 0.5 * codec.share);
@@ -72,6 +73,14 @@ gossip::CodecSettings fitting_codec(const RunConfig& config) {
     throw UsageError(given +
                      "chooses by how long answers take, and nobody answers in --protocol choco; "
                      "take int8 or topk:10%");
+  }
+  const bool remembers = codec->kind == gossip::CodecSettings::Kind::average ||
+                         codec->smoothing.mode != gossip::SmoothingRule::Mode::none ||
+                         codec->density.has_value();
+  if (remembers) {
+    throw UsageError(given +
+                     "averages, '+qm' and '+density' go from message to message, and --protocol "
+                     "choco says each difference for itself; take topk or int8");
   }
   if (codec->keeps_error) {
     throw UsageError(given +

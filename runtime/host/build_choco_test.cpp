@@ -41,6 +41,9 @@ TEST_CASE("what does not go with choco is refused in one line, with what to try"
     const char* part;
   };
   for (const Refused& each : std::vector<Refused>{
+           {"choco", "ma:5%", "ring", 8, "from message to message"},
+           {"choco", "topk:5%+int8+qm", "ring", 8, "from message to message"},
+           {"choco", "topk:5%+density", "ring", 8, "from message to message"},
            {"choco", "raw", "ring", 8, "try --protocol choco --topology ring --codec topk:10%"},
            {"choco", "topk:1%+mirror", "ring", 8, "leave '+mirror' out"},
            {"choco", "int4+ef", "ring", 8, "leave '+ef' out"},

@@ -8,6 +8,7 @@
 
 #include "gossip/choco/choco_message.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/host/selection_words.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -18,11 +19,12 @@ using kernels::UsageError;
 using Kind = CodecSettings::Kind;
 
 const std::string kOption = "--codec";
-const std::vector<std::string> kHeads{"raw",       "auto",   "fp32",   "bf16",    "int8",
-                                      "int4",      "lloyd3", "lloyd2", "sign",    "topk",
-                                      "threshold", "randk",  "blocks", "lowrank", "lossless"};
-const std::vector<std::string> kModifiers{"fp32", "bf16", "int8", "int4", "lloyd3", "lloyd2",
-                                          "sign", "auto", "sr",   "ef",   "mirror"};
+const std::vector<std::string> kHeads{"raw",    "auto",   "fp32",   "bf16",    "int8",      "int4",
+                                      "lloyd3", "lloyd2", "sign",   "topk",    "threshold", "ma",
+                                      "score",  "randk",  "blocks", "lowrank", "lossless"};
+const std::vector<std::string> kModifiers{"fp32",   "bf16", "int8",   "int4", "lloyd3",
+                                          "lloyd2", "sign", "auto",   "sr",   "ef",
+                                          "mirror", "qm",   "density"};
 
 std::optional<ValueKind> value_kind(const std::string& name) {
   if (name == "fp32") return ValueKind::fp32;
@@ -78,6 +80,7 @@ double density(const Spec& spec) {
 Kind sparse_kind(const std::string& name) {
   if (name == "topk") return Kind::topk;
   if (name == "threshold") return Kind::threshold;
+  if (name == "ma" || name == "score") return Kind::average;
   if (name == "randk") return Kind::random;
   if (name == "blocks") return Kind::blocks;
   throw_unknown("codec", name, kHeads);
@@ -128,22 +131,21 @@ CodecSettings head_of(const Spec& spec) {
     return settings;
   }
   settings.kind = sparse_kind(spec.name);
-  if (settings.kind == Kind::blocks) {
-    reject_unknown(kOption, spec, {"size"}, 1);
+  read_selection(spec, settings);
+  if (settings.kind == Kind::blocks)
     settings.block_size = power_of_two(spec, "size", "64", 16, 4096);
-  } else {
-    reject_unknown(kOption, spec, {}, 1);
-  }
   settings.share = density(spec);
   return settings;
 }
 
 // What the modifiers said, each subject once.
 struct Said {
-  std::string values, rounding;
+  std::string values, rounding, momentum, density;
 };
 
 void say_once(const Spec& whole, std::string& subject, const std::string& name) {
+  if (subject == name)
+    throw UsageError(kOption + " " + whole.text + ": '+" + name + "' is given twice");
   if (!subject.empty()) {
     throw UsageError(kOption + " " + whole.text + ": '+" + subject + "' and '+" + name +
                      "' exclude each other; give one");
@@ -180,6 +182,16 @@ void add_modifier(const Spec& whole, const Spec& modifier, Said& said, CodecSett
     if (settings.noise >= 0.01 && settings.noise <= 10.0) return;
     throw UsageError(kOption + " " + whole.text +
                      ": noise lies from 0.01 to 10 times the distance");
+  }
+  if (modifier.name == "qm") {
+    say_once(whole, said.momentum, modifier.name);
+    settings.smoothing = smoothing_rule(modifier);
+    return;
+  }
+  if (modifier.name == "density") {
+    say_once(whole, said.density, modifier.name);
+    settings.density = density_rule(modifier);
+    return;
   }
   reject_unknown(kOption, modifier, {}, 0);
   if (modifier.name == "sr" || modifier.name == "ef") {
@@ -253,6 +265,7 @@ std::optional<CodecSettings> codec_settings(const Spec& codec) {
   Said said;
   for (const Spec& modifier : codec.modifiers) add_modifier(codec, modifier, said, settings);
   check_bits(codec, said, settings);
+  check_selection(codec, settings);
   set_rounding(codec, said.rounding, settings);
   return settings;
 }

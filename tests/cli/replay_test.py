@@ -33,6 +33,8 @@ class ReplayTest(pools.PoolTest):
                       ("--outer", "noloco:a=0.5", "--codec", "int8"), ("--outer", "delayed:n=2"),
                       ("--codec", "lowrank:2"), ("--codec", "blocks:0.25+auto+mirror"), ("--codec", "auto"),
                       ("--codec", "lossless:anchor=4"), ("--codec", "auto", "--bandwidth", "50KiB/s"),
+                      ("--codec", "ma:10%+int8+qm:literal"),
+                      ("--codec", "score:2%+density:slow=5%,fast=20%+mirror"),
                       ("--protocol", "choco", "--topology", "ring", "--codec", "topk:20%"),
                       ("--merge", "ema+gate:kappa=1", "--end-game", "rounds=2")):
             with self.subTest(words=words):

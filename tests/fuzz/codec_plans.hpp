@@ -62,6 +62,18 @@ inline std::vector<CodecUnderTest> codecs_under_test() {
   few.is_mirrored = true;
   all.push_back(codec_under_test(few, 3000));
   few = {};
+  few.kind = Kind::average;
+  few.share = 0.02;
+  few.average.kind = gossip::AverageRule::Kind::literal;  // any number of entries
+  all.push_back(codec_under_test(few, 3000));
+  few.kind = Kind::topk;
+  few.values.kind = ValueKind::int8;
+  few.is_mirrored = true;
+  few.is_per_tensor = true;
+  few.smoothing.mode = gossip::SmoothingRule::Mode::literal;
+  few.density.emplace();
+  all.push_back(codec_under_test(few, 3000));
+  few = {};
   few.kind = Kind::low_rank;
   few.rank = 2;
   all.push_back(codec_under_test(few, 1500));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gossip/loss_watch.hpp"
 
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -13,8 +14,10 @@ void go_back(double loss, PeerState& peer, Turn& turn) {
   turn.model.adopt(*peer.good_weights, peer.counters.steps);
   turn.model.begin_block();  // what the block has done counts from here
   if (peer.outer) peer.outer->begin(turn.model);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", loss);
   turn.record(fault_event("loss jumps", peer.settings.self,
-                          "to " + std::to_string(loss) + " on the probe set after merge " +
+                          "to " + std::string(text) + " on the probe set after merge " +
                               std::to_string(peer.counters.merges_applied),
                           "takes up its weights after the last good merge"));
 }

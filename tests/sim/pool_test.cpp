@@ -185,6 +185,23 @@ TEST_CASE("two, three and four peers that speak in low rank learn as they should
 }
 
 TEST_CASE(
+    "pools whose messages follow averages, momentum or the loss learn, through loss and deaths") {
+  const auto* codec =
+      GENERATE("ma:10%+int8+mirror", "score:10%,per=tensor", "topk:10%+int8+qm:literal",
+               "topk:5%+density:slow=5%,fast=20%+mirror");
+  const auto* chaos = GENERATE("", "drop=5%", "kill=p02@30%..60%");
+  CAPTURE(codec, chaos);
+  auto config = base(4);
+  config.codec = spec(codec);
+  config.merge_every = spec("0.25");
+  if (*chaos != '\0') config.chaos = {chaos};
+  const Outcome outcome = run(config);
+  CHECK(outcome.result.exit_code == 0);
+  CHECK(outcome.broken == std::vector<std::string>{});
+  CHECK(outcome.result.test_acc_mean > 0.5);
+}
+
+TEST_CASE(
     "pools of published copies learn, and keep their log's promises through loss and deaths") {
   const auto* codec = GENERATE("topk:20%", "int8", "randk:30%+int8");
   const auto* chaos = GENERATE("", "drop=5%", "kill=p02@30%..60%", "corrupt=5%");

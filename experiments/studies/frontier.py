@@ -3,8 +3,8 @@
 """Bytes against accuracy: the reference pool under many codecs, merge rates and alphas.
 
     experiments/studies/frontier.py --binary build/ci/hearsay --out runs/frontier [--seeds 0,1,2]
-                                    [--splits iid,dirichlet:0.3] [--only WORD,WORD] [--device cpu]
-                                    [--jobs 2] [--plot frontier.png] [--json rows.json]
+                                    [--epochs 25] [--splits iid,dirichlet:0.3] [--only WORD,WORD]
+                                    [--device cpu] [--jobs 2] [--plot frontier.png] [--json rows.json]
 
 Prints one table a split: mean, worst and averaged accuracy over the seeds, megabytes on the wire, how
 many times fewer than the dense reference, and the points lost against it; rows that nobody beats in both
@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 
-POOL = ("--peers 16 --epochs 25 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
+POOL = ("--peers 16 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
         "--model mlp:256,128 --data fashion-mnist --eval-every 0").split()
 
 # --codec, --merge-every, --merge, --protocol, --outer
@@ -51,12 +51,13 @@ SPARSE += [(f"blocks:{density}+{bits}+mirror", rate, "ema:0.5", "pairwise", "non
            for rate in rates]
 
 
-def flags():
-    parser = argparse.ArgumentParser(description=__doc__,
+def flags(about=__doc__):
+    parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--seeds", default="0")
+    parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--splits", default="iid")
     parser.add_argument("--only", default="", help="words; configurations whose names contain one of them")
     parser.add_argument("--device", default="cpu")
@@ -74,16 +75,22 @@ def name_of(config):
             ("" if outer == "none" else f", {outer}"))
 
 
+def folder_of(options, config, split, seed):
+    name = "-".join((split, *config, f"s{seed}")) + ("" if options.epochs == 25 else f"-e{options.epochs}")
+    return options.out / name.replace(":", "")
+
+
 def run(options, config, split, seed):
     codec, rate, merge, protocol, outer = config
-    folder = options.out / (f"{split}-{codec}-{rate}-{merge}-{protocol}-{outer}-s{seed}".replace(":", ""))
+    folder = folder_of(options, config, split, seed)
     result = folder / "result.json"
     if folder.exists() and not result.exists():
         shutil.rmtree(folder)  # interrupted: begin again
     if not result.exists():
         every = rate if float(rate) >= 1 else f"{rate},mode=steps"
-        command = [options.binary, "sim", *POOL, "--split", split, "--codec", codec, "--merge-every", every,
-                   "--merge", merge, "--protocol", protocol, "--outer", outer, "--device", options.device,
+        command = [options.binary, "sim", *POOL, "--epochs", str(options.epochs), "--split", split,
+                   "--codec", codec, "--merge-every", every, "--merge", merge,
+                   "--protocol", protocol, "--outer", outer, "--device", options.device,
                    "--threads", "1", "--seed", str(seed), "--run", str(folder), "--quiet"]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if not result.exists():
@@ -149,27 +156,37 @@ def plot(path, tables):
     figure.savefig(path, dpi=110)
 
 
-def main():
-    options = flags()
-    words = [word for word in options.only.split(",") if word]
-    configs = [c for c in DENSE + OUTER + SPARSE if not words or any(word in name_of(c) for word in words)]
-    configs += [tuple(text.split(";")) for text in options.extra.split()]
+def tables_of(options, configs, measure=lambda folder: {}):
+    """Rows of each split; measure(folder) of a run adds columns, as means over the seeds."""
     seeds = [int(seed) for seed in options.seeds.split(",")]
-    tables = {}
     options.out.mkdir(parents=True, exist_ok=True)
+    tables = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for split in options.splits.split(","):
             jobs = {(c, s): pool.submit(run, options, c, split, s) for c in configs for s in seeds}
             rows = []
             for config in configs:
                 results = [jobs[config, seed].result() for seed in seeds]
-                if all(results):
-                    rows.append(row_of(config, results))
+                if not all(results):
+                    continue
+                more = [measure(folder_of(options, config, split, seed)) for seed in seeds]
+                rows.append({**row_of(config, results),
+                             **{key: statistics.fmean(each[key] for each in more) for key in more[0]}})
             if not rows:
-                sys.exit("frontier.py: no run has ended well")
-            mark_frontier(rows)
-            print_table(split, rows)
+                sys.exit("no run has ended well")
             tables[split] = rows
+    return tables
+
+
+def main():
+    options = flags()
+    words = [word for word in options.only.split(",") if word]
+    configs = [c for c in DENSE + OUTER + SPARSE if not words or any(word in name_of(c) for word in words)]
+    configs += [tuple(text.split(";")) for text in options.extra.split()]
+    tables = tables_of(options, configs)
+    for split, rows in tables.items():
+        mark_frontier(rows)
+        print_table(split, rows)
     if options.json:
         options.json.write_text(json.dumps(tables, indent=1))
     if options.plot:

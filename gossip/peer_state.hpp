@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "gossip/bandwidth.hpp"
 #include "gossip/blocks.hpp"
-#include "gossip/budget.hpp"
 #include "gossip/codec/codec.hpp"
 #include "gossip/communities/steering.hpp"
 #include "gossip/convergence.hpp"
@@ -122,7 +122,7 @@ struct PeerState {
   std::optional<OuterOptimizer> outer;           // slow weights beside those that are trained
   std::unique_ptr<Transfers> transfers;          // null: examples stay where they are
   std::optional<Tuner> tuner;                    // settings that are learned
-  std::optional<Budget> budget;                  // none: no limit
+  std::optional<Bandwidth> budget;               // none: no limit
   kernels::Rng trade_rng;                        // draws a number for every request
   std::map<PeerId, std::uint64_t> traded_at;     // merge clock when the model of a peer came here
   std::map<PeerId, Acquaintance> acquaintances;  // only peers met

@@ -274,7 +274,7 @@ CatalogSection faults() {
        {"drop", "drop=1%", "this share of the messages is lost", "merges lost in that share"},
        {"partition", "partition=p03@20%..60%", "nothing reaches or leaves the peer for a while",
         "it trains alone"},
-       {"reorder", "reorder=1%", "this share of the messages comes up to a second late (simulated)",
+       {"reorder", "reorder=1%", "this share of the messages comes up to 0.1 s late (simulated)",
         "overtaken by later ones"},
        {"duplicate", "duplicate=1%", "this share of the messages comes twice (simulated)",
         "the second one is refused"},

@@ -7,9 +7,7 @@
 //   partition=p03@20%[..60%]  everything from and to the peer is lost
 //   drop=1%                that share of all frames is lost
 //   corrupt=1%             that share of all frames arrives with a wrong byte, and is refused whole
-//   reorder=1%             that share of all frames comes later than it would, by up to kHeldBack,
-//   so
-//                          that others overtake it
+//   reorder=1%             that share of all frames is late by up to kHeldBack: others overtake it
 //   duplicate=1%           that share of all frames comes a second time, up to kHeldBack later
 //   scale=p03*1e6@10%      the peer sends something else than its weights (tamper.hpp); counted as
 //                          kills are: noise=2@0%. From the start without a time, for ever without
@@ -85,7 +83,7 @@ class FaultSchedule {
   NetworkFaults network() const;  // as it is now, for peers that carry it out themselves
   bool loses(kernels::PeerId from, kernels::PeerId to);  // draws for `drop`
   bool corrupts();                                       // draws for `corrupt`
-  static constexpr std::chrono::seconds kHeldBack{1};
+  static constexpr std::chrono::milliseconds kHeldBack{100};
   gossip::Time held_back();                   // draws for `reorder`: how much later a frame comes
   std::optional<gossip::Time> comes_again();  // draws for `duplicate`: that much later
   std::vector<std::string> never_fired() const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bucket of bytes: what it lets through in a given time, debt, and a state that goes on.
-#include "gossip/budget.hpp"
+#include "gossip/bandwidth.hpp"
 
 #include "tests/catch.hpp"
 
@@ -15,9 +15,9 @@ constexpr double kRate = 1000.0;  // bytes a second
 
 TEST_CASE("Who starts and answers whenever it may sends no more than the rate, credit and burst") {
   for (const std::uint64_t message : {1u, 90u, 700u, 5000u}) {
-    Budget budget(kRate);
+    Bandwidth budget(kRate);
     double sent = 0.0;
-    for (Budget::Time now{0}; now <= 60s; now += 7ms) {
+    for (Bandwidth::Time now{0}; now <= 60s; now += 7ms) {
       for (int i = 0; i < 3; ++i) {
         const bool may = i == 0 ? budget.may_start(now) : budget.may_answer(now);
         if (!may) continue;
@@ -25,7 +25,7 @@ TEST_CASE("Who starts and answers whenever it may sends no more than the rate, c
         sent += static_cast<double>(message);
       }
     }
-    const double most = kRate * (60.0 + Budget::kBurst_s + Budget::kCredit_s);
+    const double most = kRate * (60.0 + Bandwidth::kBurst_s + Bandwidth::kCredit_s);
     CHECK(sent <= most + static_cast<double>(message));
     const double offered = 3.0 * static_cast<double>(message) * 60.0 / 0.007;
     CHECK(sent >= 0.9 * std::min(most, offered));
@@ -33,7 +33,7 @@ TEST_CASE("Who starts and answers whenever it may sends no more than the rate, c
 }
 
 TEST_CASE("A debt is paid by time, and idle time saves up no more than the burst") {
-  Budget budget(kRate);
+  Bandwidth budget(kRate);
   CHECK(budget.may_start(0s));
   budget.pay(2500, 0s);
   CHECK_FALSE(budget.may_start(0s));
@@ -43,17 +43,18 @@ TEST_CASE("A debt is paid by time, and idle time saves up no more than the burst
   CHECK_FALSE(budget.may_start(2400ms));
   CHECK(budget.may_start(2501ms));
   CHECK(budget.may_start(3600s));
-  CHECK(budget.left() == kRate * Budget::kBurst_s);
+  CHECK(budget.left() == kRate * Bandwidth::kBurst_s);
 }
 
 TEST_CASE("A budget goes on from a kept state, and refuses one that is none") {
-  Budget budget(kRate), again(kRate);
+  Bandwidth budget(kRate), again(kRate);
   budget.pay(1700, 3s);
   Archive kept;
   budget.state(kept);
   Archive from(Archive::Json::parse(kept.json().dump()), kept.arrays());
   again.state(from);
-  for (const Budget::Time now : {3s, 4s, 5s}) CHECK(budget.may_start(now) == again.may_start(now));
+  for (const Bandwidth::Time now : {3s, 4s, 5s})
+    CHECK(budget.may_start(now) == again.may_start(now));
   CHECK(budget.left() == again.left());
   for (const char* wrong : {"nan", "inf", "-inf"}) {
     Archive::Json changed = kept.json();

@@ -16,12 +16,12 @@
 
 namespace hearsay::gossip {
 
-class Budget {
+class Bandwidth {
  public:
   using Time = std::chrono::nanoseconds;
   static constexpr double kBurst_s = 1.0, kCredit_s = 2.0;
 
-  explicit Budget(double bytes_per_s) : rate_(bytes_per_s), left_(kBurst_s * bytes_per_s) {}
+  explicit Bandwidth(double bytes_per_s) : rate_(bytes_per_s), left_(kBurst_s * bytes_per_s) {}
 
   double bytes_per_s() const { return rate_; }
   void pay(std::uint64_t bytes, Time now) {

@@ -3,7 +3,8 @@
 // Every frame is paid for when it is sent, also out of an empty bucket: then the peer is in debt.
 // It starts no merge before its debt is paid, and answers none while it owes more than kCredit. So
 // in any time T it sends at most rate (T + kBurst + kCredit) and the frames of one exchange; signs
-// of life and what the end of a run needs go out in any case, and count. Run-clock times: virtual
+// of life, models for late joiners, examples, and what the end of a run needs go out in any case,
+// and count. Run-clock times: virtual
 // in a simulation. Compute lane of one peer. Cost: O(1).
 #pragma once
 

@@ -125,13 +125,17 @@ bool trades(const merge::Decision& decision, const MergeRequest& request, PeerSt
   return true;
 }
 
-// Goes by the own factor of alpha; then sees whether the sender's settings have made a better
-// model.
+// Goes by the own factor of alpha, up to a half or what the rule says if that is more; what a guard
+// has cut is not raised again. Then sees whether the sender's settings have made a better model.
 merge::Decision tuned(merge::Decision decision, const MergeRequest& request, PeerState& peer,
                       Turn& turn) {
   Tuner& tuner = *peer.tuner;
-  if (const double factor = tuner.alpha_factor(); factor != 1.0)
-    decision = {merge::Verdict::scale, std::clamp(decision.alpha * factor, 0.0, 1.0), "tuned"};
+  const bool is_cut = decision.verdict == merge::Verdict::scale;
+  const double most = is_cut ? decision.alpha : std::max(decision.alpha, 0.5);
+  if (const double factor = tuner.alpha_factor(); factor != 1.0) {
+    decision.alpha = std::min(decision.alpha * factor, most);
+    if (!is_cut) decision = {merge::Verdict::scale, decision.alpha, "tuned"};
+  }
   const auto theirs =
       request.frame.kind == FrameKind::request ? Tuner::decode(request.frame.mass) : std::nullopt;
   if (!theirs) return decision;
@@ -149,7 +153,7 @@ merge::Decision decide(const merge::Evidence& evidence, const MergeRequest& requ
   const merge::Policy& policy = *peer.settings.policy;
   if (request.fixed_alpha) return policy.decide_fixed(evidence, *request.fixed_alpha);
   merge::Decision decision = policy.decide(evidence);
-  if (peer.tuner && decision.verdict != merge::Verdict::refuse)
+  if (peer.tuner && !request.frame.end_game && decision.verdict != merge::Verdict::refuse)
     decision = tuned(decision, request, peer, turn);
   if (trades(decision, request, peer, turn)) return {merge::Verdict::accept, 1.0, "trade"};
   if (decision.verdict == merge::Verdict::refuse) return decision;

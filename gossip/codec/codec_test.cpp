@@ -28,12 +28,15 @@ float tolerance(const CodecSettings& settings, float most, float w) {
   return 1.6f * most / levels + rounding;
 }
 
+bool says_all(const CodecSettings& settings) {
+  return settings.kind == Kind::dense || settings.kind == Kind::lossless;
+}
+
 // Whether what is published is what was decoded.
 bool publishes(const CodecSettings& settings) {
   using Mode = SmoothingRule::Mode;
   const Mode mode = settings.smoothing.mode;
-  return settings.kind != Kind::dense && settings.kind != Kind::lossless && !settings.fits_bits &&
-         (mode == Mode::none || mode == Mode::ef);
+  return !says_all(settings) && !settings.fits_bits && (mode == Mode::none || mode == Mode::ef);
 }
 
 // Three messages of drifting weights, each read by another peer.

@@ -72,7 +72,7 @@ TEST_CASE("A ladder begins with few bytes, tries more after a quick exchange, gi
 TEST_CASE("A ladder takes no more bytes than a bandwidth is enough for, whatever the link says") {
   const kernels::Layout layout = layered();
   const std::vector<float> start = normals(layout.size(), 0.05, 1);
-  const auto plan = ladder_plan(layout, start);
+  const auto plan = make_codec_plan(ladder(), layout, start, 3);
   const auto codec = plan->make(PeerId(0));
   std::vector<float> w = start;
   const auto bytes = [&] {

@@ -210,6 +210,15 @@ Unpacked LosslessCodec::decode_from(kernels::PeerId from, const merge::Packed& m
                                : there.heard_anchor.is(head.base) ? &there.heard_anchor
                                                                   : nullptr;
   Read read = rebuild(head, reader, held);
+  // What it held of this peer's when it spoke; later messages may still be on their way. Told also
+  // by a message that counts on what is lost here.
+  if (there.said.is_held() && (read.bits || read.is_lost)) {
+    const bool has_anchor = there.said_anchor.is_held() && head.heard >= there.said_anchor.version;
+    if (head.heard == there.said.version)
+      there.trust = Trust::newest;
+    else
+      there.trust = has_anchor ? Trust::anchor : Trust::nothing;
+  }
   if (!read.bits) {
     if (held != nullptr && read.is_lost) {  // under this number each side has something else
       there.heard.drop();
@@ -220,13 +229,6 @@ Unpacked LosslessCodec::decode_from(kernels::PeerId from, const merge::Packed& m
   widen_bits(*read.bits, in);
   there.heard = {head.version, read.bits};
   if (head.base == 0) there.heard_anchor = there.heard;
-  // What it held of this peer's when it spoke; later messages may still be on their way.
-  if (there.said.is_held() && head.heard != there.said.version) {
-    const bool has_anchor = there.said_anchor.is_held() && head.heard >= there.said_anchor.version;
-    there.trust = has_anchor ? Trust::anchor : Trust::nothing;
-  } else if (there.said.is_held()) {
-    there.trust = Trust::newest;
-  }
   return {{}, read.values};
 }
 

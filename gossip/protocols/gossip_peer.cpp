@@ -44,12 +44,12 @@ GossipPeer::GossipPeer(const GossipSettings& settings)
 void GossipPeer::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   if (phase_ == Phase::done && !std::holds_alternative<input::Start>(input)) return;
   Turn turn{now, model, out};
-  const std::size_t before = out.size();
+  const std::size_t before = paid_ = out.size();
   std::visit([&](const auto& in) { handle(in, turn); }, input);
+  pay(turn);
   for (std::size_t i = before; i < out.size(); ++i) {
     const auto* sent = std::get_if<action::Send>(&out[i]);
     if (sent != nullptr && sent->frame.kind != FrameKind::ping) ++frames_sent_;
-    if (sent != nullptr && peer_.budget) peer_.budget->pay(sent->frame.wire_bytes(), now);
     if (std::holds_alternative<action::Train>(out[i])) step_since_ = now;
   }
 }
@@ -62,9 +62,9 @@ void GossipPeer::handle(const input::Start&, Turn& turn) {
   if (std::exchange(started_, true)) return start_again(turn);
   if (peer_.outer) peer_.outer->begin(turn.model);
   exchange_->begin(peer_, turn);
+  if (peer_.tuner) turn.record(peer_.tuner->event("settings.drawn"));
   if (peer_.settings.late) return start_late(turn);
   record_joined("start", turn);
-  if (peer_.tuner) turn.record(peer_.tuner->event("settings.drawn"));
   begin_block(turn);
 }
 
@@ -164,13 +164,30 @@ void GossipPeer::end_block(Turn& turn) {
 // applied. Started together they would all answer to the same snapshot, and two or more
 // displacements from it overshoot.
 void GossipPeer::start_due_merges(Turn& turn) {
-  const auto may_start = [&] { return !peer_.budget || peer_.budget->may_start(turn.now); };
+  const auto may_start = [&] {
+    pay(turn);
+    return !peer_.budget || peer_.budget->may_start(turn.now);
+  };
   if (merges_due_ > 0 && may_start()) exchange_->hurry(peer_, turn);
   while (merges_due_ > 0 && !exchange_->waiting()) {
     if (!may_start()) return forgo_merges();
     --merges_due_;
     start_merge(turn);
   }
+}
+
+// For what this turn has sent so far.
+void GossipPeer::pay(const Turn& turn) {
+  for (; paid_ < turn.out.size(); ++paid_) {
+    const auto* sent = std::get_if<action::Send>(&turn.out[paid_]);
+    if (sent != nullptr && peer_.budget) peer_.budget->pay(sent->frame.wire_bytes(), turn.now);
+  }
+}
+
+bool GossipPeer::may_answer(const Frame& frame, const Turn& turn) {
+  pay(turn);
+  const bool costs = frame.kind == FrameKind::request && !frame.end_game;
+  return !peer_.budget || !costs || peer_.budget->may_answer(turn.now);
 }
 
 // In debt to --bandwidth: while training goes on, merges wait for a later boundary; after that they
@@ -289,7 +306,7 @@ void GossipPeer::accept_weights(Frame frame, Turn& turn) {
     return refuse_weights(std::move(frame), "has no weights yet", turn);
   if (frame.carries_weights() && peer_.ignores(frame.from))
     return refuse_weights(std::move(frame), "ignored after three bad ones", turn);
-  if (frame.kind == FrameKind::request && peer_.budget && !peer_.budget->may_answer(turn.now))
+  if (!may_answer(frame, turn))
     return refuse_weights(std::move(frame), "no bandwidth left for an answer", turn);
   if (at_boundary() || !frame.carries_weights()) {
     exchange_for(frame).receive(std::move(frame), peer_, turn);
@@ -314,6 +331,10 @@ Exchange& GossipPeer::exchange_for(const Frame& frame) {
 
 void GossipPeer::serve_inbox(Turn& turn) {
   while (auto frame = inbox_.take()) {
+    if (!may_answer(*frame, turn)) {
+      refuse_weights(std::move(*frame), "no bandwidth left for an answer", turn);
+      continue;
+    }
     Exchange& exchange = exchange_for(*frame);
     exchange.receive(std::move(*frame), peer_, turn);
   }

@@ -81,6 +81,8 @@ class GossipPeer final : public Protocol {
   void end_block(Turn& turn);
   void train_block(Turn& turn);
   void start_due_merges(Turn& turn);
+  void pay(const Turn& turn);
+  bool may_answer(const Frame& frame, const Turn& turn);
   void start_merge(Turn& turn);
   void forgo_merges();
   std::optional<Choice> choose_partner(Time now);
@@ -148,6 +150,7 @@ class GossipPeer final : public Protocol {
   Block block_;
   std::vector<PeerId> burst_;   // partners of this boundary's merges so far
   std::size_t merges_due_ = 0;  // merges of this boundary still to be started
+  std::size_t paid_ = 0;  // actions of this turn that --bandwidth has been charged for
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;

@@ -131,6 +131,7 @@ void GossipPeer::adopt(const Frame& frame, Turn& turn) {
     turn.model.adopt(*frame.values, c.steps);
   }
   if (peer_.codec) peer_.codec->forget();
+  peer_.good_weights = nullptr;
   if (peer_.outer) peer_.outer->begin(turn.model);
   exchange_->adopted(peer_, turn);
   restoring_ = false;

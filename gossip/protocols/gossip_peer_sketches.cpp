@@ -18,7 +18,8 @@ void GossipPeer::note_direction(Turn& turn) {
 }
 
 // A block of several epochs would leave this peer unknown for as long, and it would learn of nobody
-// new: a first sketch is made after one epoch, and strangers are asked after each.
+// new: a first sketch is made after one epoch (which then counts twice in the smoothed direction),
+// and strangers are asked after each.
 void GossipPeer::note_epoch(Turn& turn) {
   const bool finds = peer_.steering && peer_.steering->finds();
   const bool due = block_.steps_left > 0 && block_.steps % blocks_.plan().steps_per_epoch == 0;
@@ -36,7 +37,7 @@ std::vector<PeerId> GossipPeer::strangers(Time now) const {
   const std::uint64_t clock = peer_.merge_clock();
   std::vector<PeerId> unknown, stale;
   std::uint64_t oldest = kFresh;
-  for (std::uint32_t i = 1; i < peers && unknown.size() < kMeetings; ++i) {
+  for (std::uint32_t i = 1; i < peers; ++i) {
     const PeerId other((peer_.settings.self.value + i) % peers);
     if (!peer_.table.may_merge(other, now)) continue;
     if (!peer_.steering->knows(other)) unknown.push_back(other);
@@ -52,11 +53,15 @@ std::vector<PeerId> GossipPeer::strangers(Time now) const {
 // rounds.
 void GossipPeer::meet_strangers(Turn& turn) {
   if (!peer_.steering || !peer_.steering->finds()) return;
+  if (peer_.budget && !peer_.budget->may_start(turn.now)) return;
+  std::size_t met = 0;
   for (const PeerId other : strangers(turn.now)) {
+    if (met == kMeetings) return;
     Frame question = control_frame(FrameKind::ping, other, 0, peer_);
     question.sketches = peer_.steering->for_partner(other);
-    if (question.sketches.empty()) return;  // nothing to tell, nothing asked
+    if (question.sketches.empty()) continue;  // nothing to tell that it has not been told
     turn.send(std::move(question));
+    ++met;
   }
 }
 
@@ -65,7 +70,8 @@ void GossipPeer::meet_strangers(Turn& turn) {
 void GossipPeer::answer_ping(const Frame& ping, Turn& turn) {
   if (is_lingering()) return turn.send(finished_frame(ping.from));
   Frame answer = control_frame(FrameKind::pong, ping.from, 0, peer_);
-  if (peer_.steering && !ping.sketches.empty() && !peer_.ignores(ping.from))
+  const bool may = !peer_.budget || peer_.budget->may_answer(turn.now);
+  if (peer_.steering && may && !ping.sketches.empty() && !peer_.ignores(ping.from))
     answer.sketches = peer_.steering->for_partner(ping.from);
   turn.send(std::move(answer));
 }

@@ -15,8 +15,6 @@ namespace {
 // Mark the timers of a whole exchange, and of one that is overdue; no sequence number comes near.
 constexpr std::uint64_t kAltogether = std::uint64_t{1} << 62, kOverdue = std::uint64_t{1} << 61;
 
-constexpr int kStepsApart = 16;  // own mini-batches, where merges are closer together
-
 void record_half(PeerId partner, std::uint64_t seq, const char* reason, Turn& turn) {
   Event half("merge.half");
   half.add("who", peer_name(partner)).add("seq", static_cast<std::int64_t>(seq));
@@ -30,11 +28,8 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
   turn.timer_when_quiet(quiet, entry.partner, entry.seq);
   turn.timer(turn.now + deadlines_.most(entry.partner, peer.step_time), entry.seq | kAltogether);
-  // Late answers must not teach that silence is usual: no longer than merges are apart.
-  const Time apart = std::max<Time>(peer.merge_interval(), kStepsApart * peer.step_time);
-  Time overdue = deadlines_.overdue(entry.partner, peer.step_time);
-  if (apart > Time{0}) overdue = std::min(overdue, apart);
-  turn.timer_when_quiet(overdue, entry.partner, entry.seq | kOverdue);
+  turn.timer_when_quiet(deadlines_.overdue(entry.partner, peer.step_time), entry.partner,
+                        entry.seq | kOverdue);
   entry_ = std::move(entry);
 }
 

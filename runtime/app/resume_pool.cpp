@@ -70,8 +70,8 @@ Standing standing_of(const std::string& protocol, const Json& about) {
 
 void check_synchronous(const ResumedPool& pool, const RunConfig& config) {
   const std::string& protocol = config.protocol.name;
-  const bool same_size =
-      pool.record.json["config"]["peers"]["value"] == pool.settings.text("peers");
+  const Json recorded = pool.record.json.value("/config/peers/value"_json_pointer, Json());
+  const bool same_size = recorded == pool.settings.text("peers");
   std::optional<std::pair<std::string, Standing>> first;
   for (std::uint32_t i = 0; i < config.peers; ++i) {
     const std::string name = gossip::peer_name(kernels::PeerId(i));

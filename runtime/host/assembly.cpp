@@ -262,6 +262,10 @@ std::optional<gossip::TradePlan> build_trade(const RunConfig& config, const merg
     throw UsageError("--trade " + spec.text + ": does not go with --outer " + config.outer.text +
                      ", whose slow weights would stay behind");
   }
+  if (part_of(config.codec, "density") != nullptr) {
+    throw UsageError("--trade " + spec.text + ": does not go with --codec " + config.codec.text +
+                     ", which takes back a merge after which the loss jumps; leave out +density");
+  }
   if (!policy.symmetric()) {
     throw UsageError("--trade " + spec.text + ": with --merge " + config.merge.text +
                      " each side decides for itself, and a model could get lost; take ema");

@@ -34,7 +34,7 @@ AverageRule average_rule(const Spec& head) {
   }
   rule.beta = AverageRule::usual_beta(rule.kind);
   if (const auto text = head.arg("beta")) rule.beta = parse_number(kOption, *text);
-  if (!(rule.beta >= 0.0 && rule.beta < 1.0))
+  if (!(rule.beta >= 0.0 && static_cast<float>(rule.beta) < 1.0f))
     refuse(head, "beta, the average's memory, lies from 0 to below 1");
   return rule;
 }
@@ -68,7 +68,8 @@ SmoothingRule smoothing_rule(const Spec& modifier) {
   SmoothingRule rule;
   rule.mode = mode_of(modifier.values.empty() ? "ef" : modifier.values.front());
   if (const auto text = modifier.arg("b")) rule.gain = parse_number(kOption, *text);
-  if (rule.gain > 0.0 && rule.gain < 1.0) return rule;
+  const auto gain = static_cast<float>(rule.gain);
+  if (gain > 0.0f && gain < 1.0f) return rule;
   throw UsageError(kOption +
                    " +qm: b, how far each message goes, lies between 0 and 1; all the way "
                    "is the codec without '+qm'");

@@ -291,7 +291,8 @@ Figure communities_figure(const RunFacts& facts) {
   figure.finding = finding_of(facts, pool, ribbons);
   figure.table = table_of(facts, pool, ribbons);
   std::size_t left_out = 0;
-  for (double least = axis.end / 800.0; ribbons.boxes > kMostBoxes; least *= 2.0)
+  const double end = std::max(axis.end, 1e-9);
+  for (double least = end / 800.0; ribbons.boxes > kMostBoxes && least < 2.0 * end; least *= 2.0)
     left_out += thin(ribbons, least);
   const double rows =
       kTop + row_height(facts.peers.size()) * static_cast<double>(facts.peers.size());

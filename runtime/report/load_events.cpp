@@ -217,6 +217,7 @@ void EventReader::finish() {
   std::stable_sort(facts_.merges.begin(), facts_.merges.end(), by_time);
   std::stable_sort(facts_.transfers.begin(), facts_.transfers.end(), by_time);
   std::stable_sort(facts_.views.begin(), facts_.views.end(), by_time);
+  std::stable_sort(facts_.lessons.begin(), facts_.lessons.end(), by_time);
   std::stable_sort(facts_.deliveries.begin(), facts_.deliveries.end(), by_time);
   std::stable_sort(facts_.incidents.begin(), facts_.incidents.end(), by_time);
   std::stable_sort(facts_.evaluations.begin(), facts_.evaluations.end(), by_time);

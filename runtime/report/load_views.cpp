@@ -46,7 +46,7 @@ bool ViewReader::read(const LoggedEvent& event, PeerIndex peer, double time_s) {
   } else if (event.ev == "examples.received") {
     delivery(event, peer, time_s);
   } else if (event.ev == "examples.learned") {
-    lessons(event, peer);
+    lessons(event, peer, time_s);
   } else {
     return false;
   }
@@ -65,6 +65,7 @@ std::size_t ViewReader::partition_of(std::vector<std::uint32_t> labels) {
 // A list has an entry for each place in the pool; places that nobody took have no peer here.
 void ViewReader::view(const LoggedEvent& event, PeerIndex peer, double time_s) {
   const std::size_t peers = facts_.peers.size();
+  if (peers > clustering::kMostPeers) return;  // no pool that looks for communities
   const auto labels = wholes_at(event.fields, "labels", 0, kMostId);
   if (!labels || labels->empty() || labels->size() > clustering::kMostPeers) return;
   while (places_.size() < labels->size()) {
@@ -101,7 +102,7 @@ void ViewReader::delivery(const LoggedEvent& event, PeerIndex peer, double time_
   facts_.deliveries.push_back(std::move(delivery));
 }
 
-void ViewReader::lessons(const LoggedEvent& event, PeerIndex peer) {
+void ViewReader::lessons(const LoggedEvent& event, PeerIndex peer, double time_s) {
   const auto ids = wholes_at(event.fields, "ids", 0, kMostId);
   const auto before = wholes_at(event.fields, "before", 0, 1000);
   const auto after = wholes_at(event.fields, "after", 0, 1000);
@@ -110,7 +111,7 @@ void ViewReader::lessons(const LoggedEvent& event, PeerIndex peer) {
   for (std::size_t i = 0; i < ids->size(); ++i) {
     facts_.lessons.push_back({peer, static_cast<std::uint32_t>((*ids)[i]),
                               static_cast<double>((*before)[i]) / 1000.0,
-                              static_cast<double>((*after)[i]) / 1000.0});
+                              static_cast<double>((*after)[i]) / 1000.0, time_s});
   }
 }
 

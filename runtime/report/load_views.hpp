@@ -21,7 +21,7 @@ class ViewReader {
  private:
   void view(const LoggedEvent& event, PeerIndex peer, double time_s);
   void delivery(const LoggedEvent& event, PeerIndex peer, double time_s);
-  void lessons(const LoggedEvent& event, PeerIndex peer);
+  void lessons(const LoggedEvent& event, PeerIndex peer, double time_s);
   std::size_t partition_of(std::vector<std::uint32_t> labels);
 
   RunFacts& facts_;

@@ -82,6 +82,7 @@ struct Lesson {  // an example that came, in the eyes of the model that it came 
   PeerIndex peer = 0;
   std::uint32_t id = 0;
   double before = 0.0, after = 0.0;  // probability of its label: on arrival, and an epoch later
+  double time_s = 0.0;
 };
 
 struct Thumbnail {
@@ -150,7 +151,7 @@ struct RunFacts {
   // [peer] its community, numbered by first appearance; each once.
   std::vector<std::vector<std::uint32_t>> partitions;
   std::vector<Delivery> deliveries;  // by time
-  std::vector<Lesson> lessons;       // as told
+  std::vector<Lesson> lessons;       // by time
   // By id, where the page is to have them (thumbnails.hpp).
   std::map<std::uint32_t, Thumbnail> thumbnails;
   std::vector<Incident> incidents;   // by time

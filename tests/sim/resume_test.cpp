@@ -335,8 +335,7 @@ History run(const RunConfig& config, const std::string& folder, const std::set<s
 }  // namespace
 
 TEST_CASE("a simulation taken up again anywhere has the history of one that never stopped") {
-  const std::size_t index = GENERATE(range(std::size_t{0}, std::size_t{38}));
-  REQUIRE(cases().size() == 38);
+  const std::size_t index = GENERATE(range(std::size_t{0}, cases().size()));
   const Case& c = cases()[index];
   const std::uint64_t seed = 100 + index;
   CAPTURE(c.name, seed);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The reference pool on a bad network beside a good one: a fifth of all frames lost, a fifth late by up to a tenth of a
-second, a fifth doubled.
+"""The reference pool on a bad network beside a good one: a fifth of all frames lost, a fifth late by up to a
+tenth of a second (an epoch takes 0.12), a fifth doubled.
 
     experiments/studies/loss.py --binary build/ci/hearsay --out runs/loss [--seeds 0,1,2] [--epochs 25]
                                 [--only WORD,WORD] [--jobs 2]

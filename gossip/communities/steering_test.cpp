@@ -208,8 +208,8 @@ TEST_CASE("blocks that did nothing or are no numbers leave the direction as it w
   steering.add_block(other);
   const auto sent = steering.for_partner(PeerId(1));
   REQUIRE(sent.size() == 1);
-  CHECK(sent[0].value(3) == Approx(0.97 / std::sqrt(1.0 + 0.97 * 0.97)).epsilon(0.01));
-  CHECK(sent[0].value(5) == Approx(1.0 / std::sqrt(1.0 + 0.97 * 0.97)).epsilon(0.01));
+  CHECK(sent[0].value(3) == Approx(1.94 / std::hypot(1.94, 1.0)).epsilon(0.01));
+  CHECK(sent[0].value(5) == Approx(1.0 / std::hypot(1.94, 1.0)).epsilon(0.01));
 }
 
 TEST_CASE("where communities are given nothing is sketched, sent or looked for") {

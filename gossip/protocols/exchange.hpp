@@ -46,6 +46,7 @@ class Exchange {
   virtual bool waiting() const = 0;  // for the answer to the exchange started last
   // A merge is due: an answer that should have been here by now is not waited for any more.
   virtual void hurry(PeerState&, Turn&) {}
+  virtual bool is_overdue() const { return false; }  // what hurry() would end
 };
 
 std::unique_ptr<Exchange> make_pairwise();

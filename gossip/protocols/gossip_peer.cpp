@@ -393,7 +393,11 @@ void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
   if (timer.id == kLingerTimer) return look_for_the_silent(turn);
   if (timer.id == kBeatTimer) return beat(turn);
   if (fetch_ && fetch_->seq == timer.id) return donor_failed("no answer before the deadline", turn);
+  const bool was_overdue = exchange_->is_overdue();
   exchange_->timeout(timer.id, peer_, turn);
+  // A merge that came to nothing is made up for with another partner, at the next boundary.
+  const bool is_lost = exchange_->is_overdue() && !was_overdue;
+  if (is_lost && phase_ == Phase::training && merges_due_ == 0) ++merges_due_;
   if (end_exchange_) end_exchange_->timeout(timer.id, peer_, turn);
   progress_when_answered(turn);
 }

@@ -150,7 +150,7 @@ class GossipPeer final : public Protocol {
   Block block_;
   std::vector<PeerId> burst_;   // partners of this boundary's merges so far
   std::size_t merges_due_ = 0;  // merges of this boundary still to be started
-  std::size_t paid_ = 0;  // actions of this turn that --bandwidth has been charged for
+  std::size_t paid_ = 0;        // actions of this turn that --bandwidth has been charged for
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";
   std::uint32_t majority_merges_ = 0, merges_seen_ = 0;

@@ -5,7 +5,7 @@
 // sent, and displacements from one and the same past add up to more than the way to the partners.
 // On a network that is too slow for the merges asked for, fewer are started; the pool stays stable.
 // Where messages are lost, a deadline of a second may be many merges: once nothing has moved
-// between the two for twice as long as answers take, the next merge that is due goes first.
+// between the two for twice as long as answers take, another merge goes first.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,7 @@ class PendingExchange : public Exchange {
   void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
   void hurry(PeerState& peer, Turn& turn) final;
+  bool is_overdue() const final { return entry_ && entry_->is_overdue; }
   void state(Archive& a) override { a("entry", entry_)("deadlines", deadlines_); }
 
  protected:

@@ -8,6 +8,9 @@
 namespace hearsay::cuda {
 namespace {
 
+// Values of a part: the first is merged while the second comes. 32 MiB take 80 us over NVLink.
+constexpr std::size_t kPart = std::size_t{1} << 23;
+
 void must_run(int error, const char* what) { must(static_cast<cudaError_t>(error), what); }
 
 }  // namespace
@@ -117,12 +120,50 @@ void SlotMerger::blend(std::size_t slot, float alpha, const HsCudaSnapshot& in,
   use();
   float* const w = weights(slot);
   float* const mark = with_mark ? mark_of(slot) : nullptr;
-  const float* const d_in = reach(in, fetched_in_);
   const float* const d_base = base != nullptr ? reach(*base, fetched_base_) : nullptr;
-  const std::size_t n = weights_.size;
-  must_run(mark != nullptr ? hs_cuda_merge_blend_mark(alpha, w, d_in, d_base, mark, n, stream_)
-                           : hs_cuda_merge_blend(alpha, w, d_in, d_base, n, stream_),
+  if (is_far(in)) return blend_arriving(alpha, w, in, d_base, mark);
+  blend_part(alpha, w, reach(in, fetched_in_), d_base, mark, weights_.size);
+}
+
+void SlotMerger::blend_part(float alpha, float* w, const float* in, const float* base, float* mark,
+                            std::size_t n) const {
+  must_run(mark != nullptr ? hs_cuda_merge_blend_mark(alpha, w, in, base, mark, n, stream_)
+                           : hs_cuda_merge_blend(alpha, w, in, base, n, stream_),
            "a merge");
+}
+
+// On another device, not here yet, and large enough to be merged part by part.
+bool SlotMerger::is_far(const HsCudaSnapshot& in) const {
+  return in.store != store_ && in.store->device() != device_ &&
+         in.store->values() == weights_.size && fetched_in_.serial != in.serial &&
+         weights_.size >= 2 * kPart;
+}
+
+// The link is what a merge across devices waits for: the memory's work hides behind it. Blends go
+// value by value, so that parts give the bits of the whole.
+void SlotMerger::blend_arriving(float alpha, float* w, const HsCudaSnapshot& in, const float* base,
+                                float* mark) {
+  if (fetched_in_.values.size() == 0) fetched_in_.values = DeviceMemory<float>(weights_.stride);
+  const int there = in.store->device();
+  open_way_to(there);
+  fetched_in_.serial = 0;
+  must(cudaEventRecord(ready_.get(), stream_), "ordering snapshots");
+  must(cudaStreamWaitEvent(arrivals_.get(), ready_.get(), 0), "ordering snapshots");
+  must(cudaStreamWaitEvent(arrivals_.get(), in.block->written.get(), 0), "ordering snapshots");
+  for (std::size_t at = 0; at < weights_.size; at += kPart) {
+    const std::size_t n = std::min(kPart, weights_.size - at);
+    float* const here = fetched_in_.values.data() + at;
+    must(cudaMemcpyPeerAsync(here, device_, in.block->device + at, there, n * sizeof(float),
+                             arrivals_.get()),
+         "copying a snapshot between GPUs");
+    must(cudaEventRecord(fetched_.get(), arrivals_.get()), "ordering snapshots");
+    must(cudaStreamWaitEvent(stream_, fetched_.get(), 0), "ordering snapshots");
+    blend_part(alpha, w + at, here, base != nullptr ? base + at : nullptr,
+               mark != nullptr ? mark + at : nullptr, n);
+  }
+  in.store->lent(*in.block, fetched_.get());
+  use();  // lent() has chosen the other one
+  fetched_in_.serial = in.serial;
 }
 
 void SlotMerger::mark(std::size_t slot) {

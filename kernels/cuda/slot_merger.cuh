@@ -61,6 +61,11 @@ class SlotMerger {
   float* mark_of(std::size_t slot);
   std::unique_ptr<HsCudaSnapshot> new_snapshot();
   const float* reach(const HsCudaSnapshot& from, Fetched& here);
+  bool is_far(const HsCudaSnapshot& in) const;
+  void blend_arriving(float alpha, float* w, const HsCudaSnapshot& in, const float* base,
+                      float* mark);
+  void blend_part(float alpha, float* w, const float* in, const float* base, float* mark,
+                  std::size_t n) const;
   void open_way_to(int device);
 
   int device_;
@@ -71,7 +76,9 @@ class SlotMerger {
   DeviceMemory<unsigned char> workspace_;  // of sums
   PinnedMemory<Results> results_;
   Fetched fetched_in_, fetched_base_;
-  Event fetched_;          // the last copy from another trainer
+  Event fetched_;    // the last copy from another trainer
+  Stream arrivals_;  // copies of a model that is merged while it comes
+  Event ready_;      // what the copies may write over has been read
   std::mutex recording_;
   std::vector<int> ways_;  // devices that have been asked for peer access
 };

@@ -3,11 +3,13 @@
 // and to decode it.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "kernels/core/errc.hpp"
 #include "runtime/app/bench_output.hpp"
 #include "runtime/bench/bench_codec.hpp"
 #include "runtime/host/build_codec.hpp"
+#include "runtime/log/safetensors.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -22,8 +24,10 @@ CommandSyntax codec_syntax() {
   syntax.own = {
       bench_option("sizes", "1e6", "LIST", "weights of a model, 2048 to 4e9"),
       bench_option("only", "", "LIST", "codecs whose texts contain one of these words"),
-      bench_option("spec", "", "SPEC", "this codec alone, such as topk:0.5%+int4:block=32")};
+      bench_option("spec", "", "SPEC", "this codec alone, such as topk:0.5%+int4:block=32"),
+      bench_option("models", "", "FILES", "go from model to model: A.safetensors,B.safetensors")};
   syntax.examples = {"hearsay bench codec --only topk",
+                     "hearsay bench codec --models a.safetensors,b.safetensors",
                      "hearsay bench codec --spec blocks:10%+bf16"};
   return syntax;
 }
@@ -63,6 +67,34 @@ std::vector<Spec> specs_of(const Arguments& arguments) {
   return specs;
 }
 
+std::optional<ModelWalk> walk_of(const Arguments& arguments) {
+  const auto given = arguments.value("models");
+  if (!given) return std::nullopt;
+  if (arguments.value("sizes"))
+    throw kernels::UsageError("--models: their weights are as many as they are; leave out --sizes");
+  const auto paths = comma_parts(*given);
+  if (paths.size() < 2)
+    throw kernels::UsageError("--models: two files and more, such as the exports of two runs");
+  ModelWalk walk{.name = "models", .layout = {}, .models = {}};
+  for (const std::string& path : paths) {
+    const TensorFile file = read_safetensors(path);
+    const std::span<const float> values = file.values.span();
+    if (walk.models.empty()) walk.layout = file.layout;
+    if (!file.layout.first_difference(walk.layout).empty())
+      throw kernels::UsageError("--models: " + path + " has other tensors than " + paths[0]);
+    const bool is_finite =
+        std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+    if (values.size() < static_cast<std::size_t>(kLeastValues) || !is_finite)
+      throw kernels::UsageError("--models: " + path + " needs 2048 weights, all of them finite");
+    walk.models.emplace_back(values.begin(), values.end());
+  }
+  return walk;
+}
+
+bool is_low_rank(const Spec& spec) {
+  return codec_settings(spec)->kind == gossip::CodecSettings::Kind::low_rank;
+}
+
 Json row_json(const CodecRow& row) {
   return {{"op", row.codec},
           {"drift", row.drift},
@@ -100,6 +132,9 @@ int bench_codec_command(const std::vector<std::string>& args) {
   const bool as_json = wants_json(arguments);
   const auto sizes = sizes_of(arguments);
   const auto specs = specs_of(arguments);
+  const auto walk = walk_of(arguments);
+  if (walk && specs.size() == 1 && is_low_rank(specs[0]))
+    throw kernels::UsageError("--models: low-rank messages are measured on a matrix of their own");
   Json json{{"header", bench_header("codec")}, {"rows", Json::array()}};
   if (!as_json) {
     print_header(
@@ -114,13 +149,19 @@ int bench_codec_command(const std::vector<std::string>& args) {
         "enc_MB/s  dec_MB/s  wrong\n");
   }
   std::uint64_t wrong = 0;
+  const auto tell = [&](const CodecRow& row) {
+    wrong += row.wrong;
+    json["rows"].push_back(row_json(row));
+    if (!as_json) print_row(row);
+  };
+  for (const Spec& spec : specs) {
+    if (walk && !is_low_rank(spec)) tell(bench_codec(spec, *walk));
+  }
   for (const std::size_t n : sizes) {
+    if (walk) break;
     for (const Spec& spec : specs) {
       for (const Drift drift : kDrifts) {
-        const CodecRow row = bench_codec(spec, n, drift);
-        wrong += row.wrong;
-        json["rows"].push_back(row_json(row));
-        if (!as_json) print_row(row);
+        tell(bench_codec(spec, n, drift));
       }
     }
   }

@@ -171,8 +171,7 @@ CatalogSection clusterings() {
           "clustering",
           {{"off", "off", "all neighbours are alike", "nothing"},
            {"agglo", "agglo:average,every=2,e=0.05,schedule=never,cut=silhouette | agglo:soft=0.2",
-            "finds from sketches who is alike; a share e of the merges goes to others, or "
-            "(soft) partners by exp(-distance/0.2)",
+            "finds from sketches who is alike; a share e goes outside; soft: by exp(-distance/0.2)",
             "n^2 M every so many merges, if it looks like groups 20 times that"},
            {"given", "given:groups=2,e=0.05,schedule=never",
             "as many equal groups of neighbours, as +rotate makes them", "O(n) a merge"}},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gossip/codec/low_rank_codec.hpp"
+#include "gossip/codec/places.hpp"
 #include "kernels/core/check.hpp"
 #include "kernels/core/rng.hpp"
 #include "runtime/bench/distribution.hpp"
@@ -95,8 +96,11 @@ float tolerance(const CodecSettings& settings, float most, float w) {
 
 struct Weights {
   std::vector<float> start, w, steps, in, base, heard;
-  Drift drift;
+  Drift drift = Drift::even;
+  const std::vector<std::vector<float>>* models = nullptr;  // to go through, if not by steps
 
+  explicit Weights(const std::vector<std::vector<float>>& way)
+      : start(way[0]), w(way[0]), in(w.size()), base(w.size(), kUnsaid), heard(w), models(&way) {}
   Weights(std::size_t n, Drift way) : steps(steps_of(n, way)), in(n), drift(way) {
     kernels::Rng rng = kernels::Rng::stream(6, "bench-codec");
     start.resize(n);
@@ -108,6 +112,10 @@ struct Weights {
 
   // Clusters keep their places: by whole runs, another one each message.
   void move(int message) {
+    if (models != nullptr) {
+      w = (*models)[1 + static_cast<std::size_t>(message) % (models->size() - 1)];
+      return;
+    }
     const std::size_t n = w.size(), shift = static_cast<std::size_t>(message) % 7;
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t from =
@@ -157,6 +165,62 @@ std::uint64_t wrong_of_matrix(const gossip::Codec& speaker, const Weights& weigh
   return wrong;
 }
 
+// Values that are said in any case: of tensors too small to choose from.
+std::size_t small_values(const kernels::Layout& layout) {
+  std::size_t count = 0;
+  for (const kernels::TensorSlot& tensor : layout.slots())
+    if (tensor.count < gossip::kSmallTensor) count += tensor.count;
+  return count;
+}
+
+double bound_of(const CodecSettings& settings, const CodecRow& row, const kernels::Layout& layout,
+                const Matrix* matrix) {
+  if (matrix != nullptr) {
+    const std::size_t numbers =
+        settings.rank * (matrix->rows + matrix->cols - settings.rank) + matrix->rest;
+    return 32.0 * static_cast<double>(numbers) / static_cast<double>(row.n);
+  }
+  if (!settings.names_positions()) return value_bits(settings);
+  const auto small = static_cast<double>(small_values(layout));
+  const double chosen = row.said - small;
+  const double rho = chosen / (static_cast<double>(row.n) - small);
+  return value_bits(settings) + chosen / row.said * mask_bits(rho);
+}
+
+// `matrix`: of low-rank messages, null otherwise.
+CodecRow measure(const Spec& codec, const kernels::Layout& layout, Weights& weights,
+                 const std::string& name, const Matrix* matrix) {
+  const auto settings = codec_settings(codec);
+  HS_CHECK(settings.has_value());
+  const std::size_t n = weights.w.size();
+  const auto plan = build_codec(codec, layout, weights.start, 1);
+  const auto speaker = plan->make(kernels::PeerId(0)), listener = plan->make(kernels::PeerId(1));
+  CodecRow row{.codec = plan->text(), .drift = name, .n = n};
+  Distribution encode, decode;
+  for (int message = 0; message < kMessages; ++message) {
+    weights.move(message);
+    merge::PackedRef said;
+    gossip::Unpacked read;
+    const std::vector<float>& base = matrix != nullptr ? weights.heard : weights.base;
+    encode.add(seconds_of([&] { said = speaker->encode(weights.w, nullptr); }));
+    decode.add(seconds_of([&] { read = listener->decode(*said, base, weights.in); }));
+    if (!read.fault.empty())
+      row.wrong += n;
+    else
+      row.wrong += matrix != nullptr ? wrong_of_matrix(*speaker, weights, *matrix)
+                                     : weights.wrong(*settings, read.values);
+    row.wrong += said->bytes.size() > plan->most_bytes();
+    row.message_bytes += static_cast<double>(said->bytes.size()) / kMessages;
+    row.said += static_cast<double>(matrix != nullptr ? n : read.values) / kMessages;
+    weights.hear();
+  }
+  row.bound_bits = bound_of(*settings, row, layout, matrix);
+  row.error = weights.error();
+  row.encode_p50_s = encode.at(0.5);
+  row.decode_p50_s = decode.at(0.5);
+  return row;
+}
+
 }  // namespace
 
 const std::vector<std::string>& bench_codec_specs() {
@@ -195,44 +259,20 @@ std::string name_of(Drift drift) {
 CodecRow bench_codec(const Spec& codec, std::size_t n, Drift drift) {
   const auto settings = codec_settings(codec);
   HS_CHECK(settings.has_value());
-  const bool is_matrix = settings->kind == CodecSettings::Kind::low_rank;
-  const Matrix matrix(n);
+  Weights weights(n, drift);
+  if (settings->kind == CodecSettings::Kind::low_rank) {
+    const Matrix matrix(n);
+    return measure(codec, matrix.layout(), weights, name_of(drift), &matrix);
+  }
   kernels::Layout layout;
   layout.add("weight", {n});
-  if (is_matrix) layout = matrix.layout();
-  Weights weights(n, drift);
-  const auto plan = build_codec(codec, layout, weights.start, 1);
-  const auto speaker = plan->make(kernels::PeerId(0)), listener = plan->make(kernels::PeerId(1));
-  CodecRow row{.codec = plan->text(), .drift = name_of(drift), .n = n};
-  Distribution encode, decode;
-  for (int message = 0; message < kMessages; ++message) {
-    weights.move(message);
-    merge::PackedRef said;
-    gossip::Unpacked read;
-    const std::vector<float>& base = is_matrix ? weights.heard : weights.base;
-    encode.add(seconds_of([&] { said = speaker->encode(weights.w, nullptr); }));
-    decode.add(seconds_of([&] { read = listener->decode(*said, base, weights.in); }));
-    if (!read.fault.empty())
-      row.wrong += n;
-    else
-      row.wrong += is_matrix ? wrong_of_matrix(*speaker, weights, matrix)
-                             : weights.wrong(*settings, read.values);
-    row.wrong += said->bytes.size() > plan->most_bytes();
-    row.message_bytes += static_cast<double>(said->bytes.size()) / kMessages;
-    row.said += static_cast<double>(is_matrix ? n : read.values) / kMessages;
-    weights.hear();
-  }
-  const double rho = row.said / static_cast<double>(n);
-  row.bound_bits = value_bits(*settings) + (settings->names_positions() ? mask_bits(rho) : 0);
-  if (is_matrix) {
-    const std::size_t numbers =
-        settings->rank * (matrix.rows + matrix.cols - settings->rank) + matrix.rest;
-    row.bound_bits = 32.0 * static_cast<double>(numbers) / static_cast<double>(n);
-  }
-  row.error = weights.error();
-  row.encode_p50_s = encode.at(0.5);
-  row.decode_p50_s = decode.at(0.5);
-  return row;
+  return measure(codec, layout, weights, name_of(drift), nullptr);
+}
+
+CodecRow bench_codec(const Spec& codec, const ModelWalk& walk) {
+  HS_CHECK(walk.models.size() >= 2);
+  Weights weights(walk.models);
+  return measure(codec, walk.layout, weights, walk.name, nullptr);
 }
 
 }  // namespace hearsay::runtime

@@ -29,6 +29,25 @@ TEST_CASE("A chosen share is said, on average") {
   }
 }
 
+TEST_CASE(
+    "Models that are given are gone through, and small tensors are no question of positions") {
+  ModelWalk walk{.name = "walk", .layout = {}, .models = {}};
+  walk.layout.add("large", {100, 200});
+  walk.layout.add("small", {100});
+  for (int model = 0; model < 3; ++model) {
+    walk.models.emplace_back(20'100, 0.0f);
+    for (std::size_t i = 0; i < 20'100; ++i)  // all that moves lies together
+      walk.models.back()[i] =
+          (i / 200) % 50 == 0 ? 0.01f * static_cast<float>(model + 1 + int(i % 7)) : 0.5f;
+  }
+  const CodecRow row = bench_codec(parse_spec("--spec", "topk:0.02"), walk);
+  INFO(row.said << " " << row.bits_of_said() << " " << row.bound_bits);
+  CHECK(row.drift == "walk");
+  CHECK(row.wrong == 0);
+  CHECK(row.said == Approx(400.0 + 100.0).epsilon(0.05));
+  CHECK(row.bound_bits == Approx(32.0 + 0.8 * 7.07).epsilon(0.02));  // H(0.02) / 0.02
+}
+
 TEST_CASE("Few directions say nearly all of a matrix that moves along few, and little of noise") {
   const auto error = [](const char* text, Drift drift) {
     return bench_codec(parse_spec("--spec", text), 40'000, drift).error;

@@ -27,7 +27,7 @@ TEST_CASE("likeness as weight of a merge needs communities that are found") {
   }
   CHECK(complaint_of("ema:0.5+alike:g=-1", "agglo") ==
         "--merge: alike's exponent g lies between 0 and 64");
-  CHECK(complaint_of("ema:0.5+alike:h=1", "agglo").find("--merge") == 0);
+  CHECK(complaint_of("ema:0.5+alike:h=1", "agglo").find("--merge") != std::string::npos);
 }
 
 TEST_CASE("soft choice has a temperature, and no share outside") {
@@ -35,5 +35,5 @@ TEST_CASE("soft choice has a temperature, and no share outside") {
   CHECK(complaint_of("ema:0.5", "agglo:soft=0").find("--cluster soft=0: a temperature from") == 0);
   CHECK(complaint_of("ema:0.5", "agglo:soft=0.2,e=0.1").find("leave one of them out") !=
         std::string::npos);
-  CHECK(complaint_of("ema:0.5", "given:groups=2,soft=1").find("--cluster") == 0);
+  CHECK(complaint_of("ema:0.5", "given:groups=2,soft=1").find("--cluster") != std::string::npos);
 }

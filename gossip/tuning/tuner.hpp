@@ -4,7 +4,7 @@
 // based training, Jaderberg et al. 2017, arXiv 1711.09846, without a leader or generations). When a
 // partner asks for a merge, both models are put to the own probe set; the sender's settings are
 // copied with a probability in proportion to the gain,
-//     p = eager * (own loss - its loss) / own loss, 0 to 1
+//     p = eager * (own loss - its loss) / own loss, 0 to 1   (models that merge differ by little)
 // and every copy is changed by one step, up or down: x 1.2 or / 1.2. So does everybody at the
 // start. Settings travel as one number in the `request`, so nothing is longer on the wire.
 // Invariant: factors are step^k, |k| <= kMostSteps; all draws are from the peer's own stream.
@@ -24,7 +24,7 @@ namespace hearsay::gossip {
 struct TunePlan {
   bool lr = false, alpha = false;  // what is learned
   double step = 1.2;               // of one change; above 1
-  double eager = 5.0;              // a gain of a fifth is copied for certain
+  double eager = 200.0;            // a gain of half a hundredth is copied for certain
 };
 
 class Tuner {

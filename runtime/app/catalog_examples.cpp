@@ -17,7 +17,7 @@ CatalogSection example_parts(std::string_view option) {
     return {"tune",
             "learning of settings",
             {{"off", "off", "all peers go by the settings of the run", "nothing"},
-             {"population", "population:lr,alpha,step=1.2,eager=5",
+             {"population", "population:lr,alpha,step=1.2,eager=200",
               "each by its own; those of better models are copied and changed a little",
               "no bytes; two passes over the probe set a merge, a tenth of the examples"}},
             {}};

@@ -51,7 +51,7 @@ inline constexpr std::array kExampleOptions{
            .kind = ValueKind::spec,
            .placeholder = "SPEC",
            .help = "population:lr,alpha: learn settings as a pool",
-           .detail = "Of pairwise. population:lr,alpha,step=1.2,eager=5: each peer goes by factors "
+           .detail = "Of pairwise. population:lr,alpha,step=1.2,eager=200: each peer goes by factors "
                      "of its own; asked for a merge it compares both models on a tenth of its "
                      "examples, kept for that, and takes the sender's factors, times or by step, "
                      "with probability eager times the relative gain.",

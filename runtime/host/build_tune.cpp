@@ -24,7 +24,7 @@ double number_between(const Spec& spec, const char* key, double usual, double le
 
 }  // namespace
 
-// population:lr,alpha,step=1.2,eager=5
+// population:lr,alpha,step=1.2,eager=200
 std::optional<gossip::TunePlan> build_tune(const RunConfig& config) {
   const Spec& spec = config.tune;
   if (!spec.modifiers.empty())

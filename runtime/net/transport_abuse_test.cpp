@@ -79,7 +79,7 @@ Bytes noise(std::uint64_t seed, std::uint32_t most) {
 TEST_CASE("a frame that breaks a rule ends its connection, is named, and nothing else happens") {
   struct Misdeed {
     Bytes bytes;
-    const char* said;
+    std::string said;
   };
   const std::size_t whole = message_of(request()).size();
   const std::vector<Misdeed> misdeeds{

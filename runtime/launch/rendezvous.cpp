@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using kernels::PeerId;
 
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kLook{100}, kPatience{2000};
 
 std::string session_of(const RendezvousPlan& plan, std::uint64_t attempt) {
   return plan.session + "#" + std::to_string(attempt);
@@ -48,6 +48,7 @@ class Meeting {
   std::optional<std::uint64_t> newest_of_others(const std::vector<std::optional<Found>>& found,
                                                 std::optional<std::uint64_t> newest) const;
   std::string missing(const std::vector<std::optional<Found>>& found) const;
+  bool anybody_there(const std::vector<BookEntry>& book) const;
   std::optional<PeerPlace> place_if_started(const std::vector<std::optional<Found>>& found) const;
   void announce() const;
 
@@ -104,6 +105,19 @@ std::string Meeting::missing(const std::vector<std::optional<Found>>& found) con
          " peers to begin with are here (--start-with begins with fewer, Ctrl-C gives up)";
 }
 
+// Whoever has only just begun has its address, but does not listen yet: asked again for a while.
+bool Meeting::anybody_there(const std::vector<BookEntry>& book) const {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!book.empty()) {
+    for (const BookEntry& entry : book) {
+      if (plan_.is_there(entry.address)) return true;
+    }
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return false;
+}
+
 // This peer's place, once somebody has written down who begins.
 std::optional<PeerPlace> Meeting::place_if_started(
     const std::vector<std::optional<Found>>& found) const {
@@ -127,12 +141,10 @@ std::optional<PeerPlace> Meeting::place_if_started(
   const bool begins = std::any_of(started->begin(), started->end(), [&](const BookEntry& entry) {
     return entry.peer == plan_.self && entry.incarnation == incarnation_;
   });
-  bool somebody_there = false;
   for (std::uint32_t i = 0; i < plan_.peers; ++i) {
-    if (PeerId(i) == plan_.self || book[i].address.host.empty()) continue;
-    place.book.push_back(book[i]);
-    if (!begins && !somebody_there) somebody_there = plan_.is_there(book[i].address);
+    if (PeerId(i) != plan_.self && !book[i].address.host.empty()) place.book.push_back(book[i]);
   }
+  const bool somebody_there = !begins && anybody_there(place.book);
   // Without anybody whose weights it could take, it begins with its own.
   place.late = !begins && somebody_there;
   if (!begins) {

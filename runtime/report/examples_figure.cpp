@@ -26,7 +26,7 @@ std::string route_of(const Journey& journey, const RunFacts& facts) {
   std::string text;
   const std::size_t n = stops.size();
   for (std::size_t i = 0; i < n; ++i) {
-    if (n > 4 && i >= 1 && i + 2 < n) {
+    if (n > 3 && i >= 1 && i + 1 < n) {  // a card has room for three
       if (i == 1) text += " → …";
       continue;
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr int kStepsFirst = 8;     // own mini-batches, for a pool of which nothing is known
 constexpr int kStepsUnknown = 16;  // the same, until an answer is overdue
 // Busy machines answer late for so long at times: no answer is overdue before.
-constexpr auto kOverdueLeast = std::chrono::milliseconds(100);
+constexpr auto kOverdueLeast = std::chrono::milliseconds(1000);
 
 Time doubled(Time base, std::uint32_t times, Time most) {
   return std::min<Time>(base * (std::int64_t{1} << std::min(times, 16u)), most);

@@ -31,8 +31,9 @@ DENSE += [(codec, rate, "ema:0.5", "pairwise", "none") for codec, rates in
 DENSE += [("int4", "1", "ema:0.5", "push", "none"), ("int4+ef", "1", "ema:0.5", "pairwise", "none")]
 OUTER = [("raw", "1", "ema:0.5", "pairwise", "noloco"), ("int4", "2", "ema:0.5", "pairwise", "noloco"),
          ("raw", "1", "ema:0.5", "pairwise", "nesterov")]
-OUTER += [(codec, "0.6", "ema:0.5", "pairwise", "noloco")
-          for codec in ("blocks:0.25+auto+mirror", "blocks:0.125+auto:noise=0.4+mirror")]
+OUTER += [("blocks:0.25+auto+mirror", "0.6", "ema:0.5", "pairwise", "noloco"),  # the presets
+          ("blocks:0.125+auto:noise=0.4+mirror", "0.6", "ema:0.55", "pairwise", "noloco"),
+          ("blocks:0.125+auto:noise=0.4+mirror", "0.6", "ema:0.5", "pairwise", "noloco")]
 SPARSE = [(codec, rate, merge, "pairwise", "none") for codec, rate, merge in (
     ("topk:0.01+int8", "0.125", "ema:0.9"), ("topk:0.05+int8", "0.25", "ema:0.9"),
     ("topk:0.05+int8", "0.5", "ema:0.9"), ("topk:0.1+int8", "0.5", "ema:0.9"),

@@ -19,42 +19,59 @@ std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs) {
 
 }  // namespace
 
-Ladder::Ladder(std::vector<double> bytes) : bytes_(std::move(bytes)), rung_(bytes_.size() - 1) {
+Ladder::Ladder(std::vector<double> bytes)
+    : bytes_(std::move(bytes)), typical_(bytes_.size(), -1.0), rung_(bytes_.size() - 1) {
   HS_CHECK(!bytes_.empty());
 }
 
+// What exchanges take on the nearest rung below of which that is known.
+std::optional<double> Ladder::with_fewer_bytes() const {
+  for (std::size_t i = rung_ + 1; i < typical_.size(); ++i)
+    if (typical_[i] >= 0.0) return typical_[i];
+  return std::nullopt;
+}
+
 void Ladder::move_to(std::size_t rung) {
-  busy_ *= bytes_[rung] / bytes_[rung_];
   rung_ = rung;
+  seen_ = 0;
   calm_ = 0;
 }
 
 bool Ladder::add(double took) {
   if (!std::isfinite(took) || took < 0.0) return false;
-  const bool is_last = rung_ + 1 == bytes_.size();  // elsewhere the link would be taken for waiting
-  shortest_ = shortest_ == 0.0 ? took : std::min(took, shortest_ * (is_last ? kForget : 1.0));
-  busy_ = 0.5 * (busy_ + (took - shortest_));
-  since_step_up_ = std::min(since_step_up_ + 1, kMostCalm);
-  const std::size_t before = rung_;
-  while (busy_ > kMost && rung_ + 1 < bytes_.size()) move_to(rung_ + 1);
-  if (rung_ != before) {
+  ++since_step_up_;
+  ++calm_;
+  shortest_ = seen_ == 0 ? took : std::min(shortest_, took);
+  ++seen_;
+  const double link = shortest_ - with_fewer_bytes().value_or(shortest_);
+  const bool is_clear = link > kFar || (is_rising_ && link <= kMost);
+  if (!is_clear && seen_ < kWindow) return false;
+  seen_ = 0;
+  double& typical = typical_[rung_];
+  typical = typical < 0.0 ? shortest_ : 0.5 * (typical + shortest_);
+  if (link > kMost) {
+    is_rising_ = false;
     if (since_step_up_ <= kTrial) patience_ = std::min(2 * patience_, kMostCalm);
+    std::size_t to = rung_ + 1;
+    while (to + 1 < bytes_.size() && link * bytes_[to] / bytes_[rung_] > kMost) ++to;
+    move_to(to);
     return true;
   }
-  const bool could_step_up = rung_ > 0 && busy_ * bytes_[rung_ - 1] / bytes_[rung_] <= kLeast;
-  calm_ = could_step_up ? calm_ + 1 : 0;
-  if (calm_ < patience_) return false;
+  if (since_step_up_ > kTrial && calm_ == since_step_up_) patience_ = kWindow;  // not in vain
+  if (rung_ == 0 || (!is_rising_ && calm_ < patience_)) return false;
   move_to(rung_ - 1);
   since_step_up_ = 0;
   return true;
 }
 
 void Ladder::state(Archive& archive) {
-  archive("rung", rung_)("shortest", shortest_)("busy", busy_)("calm", calm_);
-  archive("patience", patience_)("since_step_up", since_step_up_);
+  archive("rung", rung_)("typical", typical_)("shortest", shortest_)("seen", seen_)("calm", calm_);
+  archive("patience", patience_)("since_step_up", since_step_up_)("rising", is_rising_);
   if (rung_ >= bytes_.size()) archive.fail("rung", "does not exist");
-  const bool is_time = std::isfinite(busy_) && busy_ >= 0.0 && std::isfinite(shortest_);
-  if (!is_time || shortest_ < 0.0) archive.fail("busy", "is out of range");
+  if (typical_.size() != bytes_.size()) archive.fail("typical", "is of other rungs");
+  const auto is_time = [](double each) { return std::isfinite(each) && each >= -1.0; };
+  if (!is_time(shortest_) || !std::all_of(typical_.begin(), typical_.end(), is_time))
+    archive.fail("typical", "is out of range");
 }
 
 LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)

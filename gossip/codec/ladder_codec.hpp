@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gossip/codec/choice_codec.hpp"
@@ -14,18 +16,18 @@
 namespace hearsay::gossip {
 
 // Which rung, by how long exchanges take: pure arithmetic. An exchange also waits for the partner
-// to reach the end of a mini-batch, which no codec changes; what the shortest ones took counts as
-// that, and the rest as the link's. So a ladder begins with the fewest bytes, tries more, and steps
-// back where they take too long; after each attempt in vain it waits twice as long with the next
-// one.
+// to reach the end of a mini-batch and, on a busy machine, for a core, which no codec changes and
+// which varies more than most links' share. So rungs are compared with each other: what the
+// shortest of kWindow exchanges took, beside what they took with fewer bytes, is the link's. A
+// ladder begins with the fewest bytes and tries more after every exchange until one takes too long;
+// it then steps back, and after each attempt in vain waits twice as long with the next one.
 class Ladder {
  public:
-  static constexpr double kMost = 0.5;    // of the time between merges; more goes on to fewer bytes
-  static constexpr double kLeast = 0.25;  // as much after a step up, or less: tries more bytes
-  static constexpr unsigned kCalm = 1;    // exchanges that must say so first, one after the other
-  static constexpr unsigned kTrial = 3;   // exchanges after a step up in which it may be in vain
-  static constexpr unsigned kMostCalm = 96;
-  static constexpr double kForget = 1.02;  // growth of the shortest an exchange with fewest bytes
+  static constexpr double kMost = 1.0;    // times between merges, for more bytes; else steps back
+  static constexpr double kFar = 4.0;     // beyond this one exchange is enough to say so
+  static constexpr unsigned kWindow = 3;  // exchanges that are looked at together
+  static constexpr unsigned kTrial = 2 * kWindow;  // after a step up in which it may be in vain
+  static constexpr std::uint64_t kMostCalm = 96;
 
   explicit Ladder(std::vector<double> bytes);  // [rung] of a message, falling
 
@@ -35,15 +37,17 @@ class Ladder {
   void state(Archive& archive);
 
  private:
+  std::optional<double> with_fewer_bytes() const;
   void move_to(std::size_t rung);
 
   std::vector<double> bytes_;
+  std::vector<double> typical_;  // [rung] shortest of a window, smoothed; negative: not yet known
   std::size_t rung_;
-  double shortest_ = 0.0;  // that was taken; 0: none yet
-  double busy_ = 0.0;      // beyond the shortest, smoothed, in terms of this rung's bytes
-  unsigned calm_ = 0;
-  unsigned patience_ = kCalm;
-  unsigned since_step_up_ = kMostCalm;  // exchanges
+  double shortest_ = 0.0;                               // of the window so far
+  unsigned seen_ = 0;                                   // exchanges of the window
+  std::uint64_t calm_ = 0, since_step_up_ = kMostCalm;  // exchanges since the last change, and such
+  std::uint64_t patience_ = kWindow;
+  bool is_rising_ = true;  // no step up has been in vain yet
 };
 
 class LadderCodec final : public ChoiceCodec {

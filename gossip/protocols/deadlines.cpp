@@ -10,8 +10,7 @@ namespace {
 
 constexpr int kStepsFirst = 8;     // own mini-batches, for a pool of which nothing is known
 constexpr int kStepsUnknown = 16;  // the same, until an answer is overdue
-// Busy machines answer late for so long at times: no answer is overdue before.
-constexpr auto kOverdueLeast = std::chrono::milliseconds(1000);
+constexpr auto kOverdueLeast = std::chrono::milliseconds(20);
 
 Time doubled(Time base, std::uint32_t times, Time most) {
   return std::min<Time>(base * (std::int64_t{1} << std::min(times, 16u)), most);
@@ -46,9 +45,9 @@ Time Deadlines::quiet(PeerId partner, Time own_step) const {
 Time Deadlines::overdue(PeerId partner, Time own_step) const {
   const auto found = by_partner_.find(partner);
   const bool met = found != by_partner_.end() && found->second.mean > Time{0};
-  const Time limit = met ? found->second.limit() : 2 * pool_.limit();
-  if (limit <= Time{0} && own_step <= Time{0}) return quiet(partner, own_step);
-  const Time usual = limit > Time{0} ? 2 * limit + 2 * own_step : kStepsUnknown * own_step;
+  const Time mean = met ? found->second.mean : pool_.mean;
+  if (mean <= Time{0} && own_step <= Time{0}) return quiet(partner, own_step);
+  const Time usual = mean > Time{0} ? 2 * (mean + own_step) : kStepsUnknown * own_step;
   const Time base = std::clamp<Time>(usual, kOverdueLeast, limits::kQuietMost);
   return doubled(base, found != by_partner_.end() ? found->second.quiet : 0, limits::kQuietMost);
 }

@@ -18,8 +18,8 @@ class Deadlines {
   // `own_step`: how long a mini-batch takes here; partners answer between two of theirs.
   Time quiet(PeerId partner, Time own_step) const;
   Time most(PeerId partner, Time own_step) const;
-  // When an answer is late enough for another merge to go first, if nothing moves: from 1 s on,
-  // so that lost messages cost few merges, however fast they follow each other.
+  // When an answer is late enough for another merge to go first, if nothing moves: twice what
+  // answers take. Soon, as a late answer is still welcome, so that a lost one costs few merges.
   Time overdue(PeerId partner, Time own_step) const;
 
   void answered(PeerId partner, Time took);

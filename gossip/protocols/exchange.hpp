@@ -10,6 +10,7 @@
 //   choco     1 a neighbour   the codec's    all of them  kept exactly (up to rounding)
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -46,7 +47,8 @@ class Exchange {
   virtual bool waiting() const = 0;  // for the answer to the exchange started last
   // A merge is due: an answer that should have been here by now is not waited for any more.
   virtual void hurry(PeerState&, Turn&) {}
-  virtual bool is_overdue() const { return false; }  // what hurry() would end
+  // Exchanges that were started and have come to nothing so far; fewer when one is answered late.
+  virtual std::int64_t missing() const { return 0; }
 };
 
 std::unique_ptr<Exchange> make_pairwise();

@@ -117,6 +117,10 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
     return drain(*stop_reason_, turn);
   }
   note_epoch(turn);
+  if (merges_due_ == 0 && made_up_ < exchange_->missing()) {
+    ++made_up_;
+    ++merges_due_;
+  }
   start_due_merges(turn);
   if (block_.steps_left > 0) {
     turn.out.push_back(action::Train{});
@@ -127,6 +131,10 @@ void GossipPeer::handle(const input::StepDone& done, Turn& turn) {
   // Merges of the last boundary that a slow partner still holds up give way to the new one.
   peer_.counters.merges_skipped += merges_due_;
   merges_due_ = 1;
+  if (made_up_ > exchange_->missing()) {  // it was answered after all
+    --made_up_;
+    merges_due_ = 0;
+  }
   burst_.clear();
   meet_strangers(turn);
   if (peer_.counters.steps < blocks_.budget_steps()) return begin_block(turn);
@@ -393,11 +401,7 @@ void GossipPeer::handle(const input::Timer& timer, Turn& turn) {
   if (timer.id == kLingerTimer) return look_for_the_silent(turn);
   if (timer.id == kBeatTimer) return beat(turn);
   if (fetch_ && fetch_->seq == timer.id) return donor_failed("no answer before the deadline", turn);
-  const bool was_overdue = exchange_->is_overdue();
   exchange_->timeout(timer.id, peer_, turn);
-  // A merge that came to nothing is made up for with another partner, at the next boundary.
-  const bool is_lost = exchange_->is_overdue() && !was_overdue;
-  if (is_lost && phase_ == Phase::training && merges_due_ == 0) ++merges_due_;
   if (end_exchange_) end_exchange_->timeout(timer.id, peer_, turn);
   progress_when_answered(turn);
 }
@@ -408,6 +412,7 @@ void GossipPeer::state(Archive& archive) {
   archive("exchange", *exchange_);
   if (end_exchange_) archive("end_exchange", *end_exchange_);
   archive("phase", phase_)("block", block_)("burst", burst_)("merges_due", merges_due_);
+  archive("made_up", made_up_);
   archive("stop_reason", stop_reason_)("finish_reason", finish_reason_);
   archive("majority_merges", majority_merges_)("merges_seen", merges_seen_);
   archive("rounds_left", rounds_left_)("lingering_since", lingering_since_);

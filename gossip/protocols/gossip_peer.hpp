@@ -150,6 +150,7 @@ class GossipPeer final : public Protocol {
   Block block_;
   std::vector<PeerId> burst_;   // partners of this boundary's merges so far
   std::size_t merges_due_ = 0;  // merges of this boundary still to be started
+  std::int64_t made_up_ = 0;    // merges in the place of such that had come to nothing (missing())
   std::size_t paid_ = 0;        // actions of this turn that --bandwidth has been charged for
   std::optional<std::string> stop_reason_;
   std::string finish_reason_ = "finished";

@@ -197,36 +197,109 @@ TEST_CASE(
     CHECK(send.frame.kind == FrameKind::finished);  // no partner left
 }
 
-TEST_CASE("an overdue answer is waited for until the next merge is due, and no longer") {
-  GossipSettings s = settings(0, 3, ExchangeKind::pairwise);
-  s.blocks = {2.0, BlockMode::shifted, 1, 1000};
-  Seat a(s, {1, 2});
-  a.on(input::Start{});
-  std::vector<action::SetTimer> timers;
-  for (int i = 0; i < 100 && timers.empty(); ++i) {
-    Actions out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
-    timers = take<action::SetTimer>(out);
+namespace {
+
+// A peer at (1, 2) that merges every `interval` mini-batches or so, and has asked once.
+struct Asked {
+  explicit Asked(std::uint32_t peers, double interval = 2.0)
+      : seat(with(peers, interval), {1, 2}), most(static_cast<int>(10.0 * interval)) {
+    seat.on(input::Start{});
+    next(1s);
   }
-  REQUIRE(timers.size() == 3);
-  for (int i = 0; i < 20; ++i) {  // merges are due, and wait
-    Actions out = a.on(input::StepDone{{1, 0.5, 1, 0.1}});
-    CHECK(take<action::Send>(out).empty());
+  static GossipSettings with(std::uint32_t peers, double interval) {
+    GossipSettings s = settings(0, peers, ExchangeKind::pairwise);
+    s.blocks = {interval, BlockMode::shifted, 1, 1000};
+    return s;
   }
-  CHECK(timers[2].quiet_with == timers[0].quiet_with);
-  Actions out = a.on(input::Timer{timers[2].id}, 1500ms);
-  CHECK_FALSE(recorded(out, "merge.half"));
-  bool is_half = false, asks = false;
-  for (int i = 0; i < 20 && !asks; ++i) {
-    out = a.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1500ms);
-    is_half = is_half || recorded(out, "merge.half");
-    asks = !take<action::Send>(out).empty();
+  // Trains until the next question, for `most` mini-batches. Whether there was one.
+  bool next(Time now) {
+    for (int i = 0; i < most; ++i) {
+      Actions out = seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, now);
+      ++steps;
+      blocks += recorded(out, "block.finished") ? 1 : 0;
+      halves += recorded(out, "merge.half") ? 1 : 0;
+      lost = lost || recorded(out, "peer.lost");
+      for (auto& each : take<action::Send>(out)) {
+        if (each.frame.kind == FrameKind::request) questions.push_back(each.frame);
+      }
+      const auto set = take<action::SetTimer>(out);
+      if (set.empty()) continue;
+      timers.push_back(set);
+      return true;
+    }
+    return false;
   }
-  CHECK(is_half);
-  CHECK(asks);
-  CHECK_FALSE(recorded(out, "peer.lost"));
-  CHECK(a.protocol.counters().merges_started == 2);
+  Actions answer(std::size_t question, std::vector<float> weights, Time now) {
+    Frame reply;
+    reply.kind = FrameKind::reply;
+    reply.from = questions[question].to;
+    reply.seq = 100 + question;
+    reply.answers = questions[question].seq;
+    reply.alpha = 0.5;
+    reply.values = seat.model.copy(weights);
+    return seat.on(input::FrameIn{reply}, now);
+  }
+  void overdue(std::size_t question, Time now) {
+    seat.on(input::Timer{timers[question].at(2).id}, now);
+  }
+  Seat seat;
+  int most;
+  std::vector<Frame> questions;
+  std::vector<std::vector<action::SetTimer>> timers;  // [question]: quiet, altogether, overdue
+  int steps = 0, blocks = 0, halves = 0;
+  bool lost = false;
+};
+
+}  // namespace
+
+TEST_CASE("an overdue answer holds up no other merge, and is welcome when it comes after all") {
+  Asked a(3);
+  REQUIRE(a.questions.size() == 1);
+  CHECK_FALSE(a.next(1s));  // merges are due, and wait
+  REQUIRE(a.timers[0].size() == 3);
+  CHECK(a.timers[0][2].quiet_with == a.timers[0][0].quiet_with);
+  a.overdue(0, 1500ms);
+  REQUIRE(a.next(1500ms));
+  CHECK(a.halves == 0);
+  CHECK_FALSE(a.lost);
+  CHECK(a.seat.protocol.counters().merges_started == 2);
+  a.answer(0, {3, 2}, 1600ms);
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1600ms);
+  CHECK(a.seat.model.w == std::vector<float>{2, 2});
+  a.answer(1, {1, 4}, 1700ms);
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1700ms);
+  CHECK(a.seat.model.w == std::vector<float>{2, 3});
   // Its deadline says nothing any more.
-  CHECK(take<action::Record>(out = a.on(input::Timer{timers[0].id}, 3s)).empty());
+  Actions out = a.seat.on(input::Timer{a.timers[0][0].id}, 3s);
+  CHECK(take<action::Record>(out).empty());
+}
+
+TEST_CASE("of several overdue answers the newest is welcome, the others come to nothing") {
+  Asked a(5);
+  a.overdue(0, 1500ms);
+  REQUIRE(a.next(1500ms));
+  a.overdue(1, 1600ms);
+  REQUIRE(a.next(1600ms));
+  CHECK(a.halves == 1);
+  CHECK_FALSE(a.lost);
+  a.answer(0, {3, 3}, 1700ms);
+  a.answer(1, {3, 2}, 1700ms);
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1700ms);
+  CHECK(a.seat.model.w == std::vector<float>{2, 2});
+  CHECK(a.seat.protocol.counters().merges_applied == 1);
+}
+
+TEST_CASE("a merge that comes to nothing is made up for, and not twice when it is answered late") {
+  Asked a(4, 50.0);
+  const int steps = a.steps;
+  a.overdue(0, 1500ms);
+  REQUIRE(a.next(1500ms));
+  CHECK(a.steps == steps + 1);  // at the next boundary, wherever in its block
+  a.answer(0, {3, 2}, 1600ms);
+  a.answer(1, {1, 4}, 1600ms);
+  const int blocks = a.blocks;
+  REQUIRE(a.next(1700ms));
+  CHECK(a.blocks == blocks + 2);  // one merge that was due had been made before
 }
 
 TEST_CASE(

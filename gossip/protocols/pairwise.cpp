@@ -83,10 +83,15 @@ class Pairwise final : public PendingExchange {
                                      "answers " + std::to_string(reply.answers), "ignored"));
     }
     adapt(turn.now - entry->started, peer, turn);
-    const Heard heard = hear(reply, entry->sent.get(), peer, turn);
+    const bool fixed = peer.settings.policy->symmetric();
+    // Two displacements from one past overshoot where a > 1/2: then the later one counts from the
+    // weights as they are.
+    const bool overshoots = entry->is_crossed && !(fixed && reply.alpha <= 0.5);
+    const merge::Snapshot* const base = overshoots ? nullptr : entry->sent.get();
+    const Heard heard = hear(reply, base, peer, turn);
     if (!heard.in) return refuse_unread(reply, heard, peer, turn);
-    MergeRequest request{reply, heard, entry->sent.get(), std::nullopt};
-    if (peer.settings.policy->symmetric()) request.fixed_alpha = reply.alpha;
+    MergeRequest request{reply, heard, base, std::nullopt};
+    if (fixed) request.fixed_alpha = reply.alpha;
     merge_in(request, peer, turn);
   }
 };

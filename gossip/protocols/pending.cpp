@@ -35,13 +35,18 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 
 void PendingExchange::hurry(PeerState& peer, Turn& turn) {
   if (!entry_ || !entry_->is_overdue) return;
-  const PeerId partner = entry_->partner;
-  record_half(partner, entry_->seq, "overdue, and the next merge is due", turn);
-  entry_.reset();
+  if (late_) forget_late("overdue, and so is the one after it", peer, turn);
+  late_ = std::exchange(entry_, std::nullopt);
+}
+
+void PendingExchange::forget_late(const char* reason, PeerState& peer, Turn& turn) {
+  const PeerId partner = late_->partner;
+  record_half(partner, late_->seq, reason, turn);
+  late_.reset();
   deadlines_.stayed_quiet(partner);
   missed(partner, peer);
-  // Whoever says other things has lost a message; who says nothing at all may be gone.
-  if (turn.now - peer.table.last_heard(partner) < limits::kQuietLeast) return;
+  // Whoever shows signs of life has lost a message; who shows none may be gone.
+  if (turn.now - peer.table.last_heard(partner) < 2 * limits::kBeat) return;
   if (peer.table.failed(partner, turn.now, peer.backoff))
     turn.record(lost_event(partner, "no answer", peer));
 }
@@ -58,42 +63,58 @@ void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& pe
 
 std::optional<PendingExchange::Entry> PendingExchange::answer(const Frame& frame, PeerState& peer,
                                                               Time now) {
-  if (!entry_ || entry_->seq != frame.answers || entry_->partner != frame.from) return std::nullopt;
-  deadlines_.answered(frame.from, now - entry_->started);
+  const auto is_it = [&](const std::optional<Entry>& entry) {
+    return entry && entry->seq == frame.answers && entry->partner == frame.from;
+  };
+  std::optional<Entry>& answered = is_it(entry_) ? entry_ : late_;
+  if (!is_it(answered)) return std::nullopt;
+  Entry ended = *std::exchange(answered, std::nullopt);
+  deadlines_.answered(frame.from, now - ended.started);
   peer.table.answered(frame.from);
-  return std::exchange(entry_, std::nullopt);
+  if (ended.is_overdue) --missing_;
+  for (std::optional<Entry>* const other : {&entry_, &late_})
+    if (*other) (*other)->is_crossed = true;
+  return ended;
 }
 
 void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
   const std::uint64_t seq = id & ~(kAltogether | kOverdue);
+  const bool slow = (id & kAltogether) != 0, overdue = (id & kOverdue) != 0;
+  const char* const reason = slow ? "took too long" : "no answer before the deadline";
+  if (late_ && late_->seq == seq && !overdue) return forget_late(reason, peer, turn);
   if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
-  if ((id & kOverdue) != 0) {
+  note_missing(*entry_);
+  if (overdue) {
     entry_->is_overdue = true;
     return;
   }
   const PeerId partner = entry_->partner;
   const Time took = turn.now - entry_->started;
   entry_.reset();
-  const bool slow = (id & kAltogether) != 0;
   slow ? deadlines_.was_too_slow(partner) : deadlines_.stayed_quiet(partner);
   if (slow) adapt(took, peer, turn);
   missed(partner, peer);
-  record_half(partner, seq, slow ? "took too long" : "no answer before the deadline", turn);
+  record_half(partner, seq, reason, turn);
   if (peer.table.failed(partner, turn.now, peer.backoff))
     turn.record(lost_event(partner, slow ? "too slow" : "no answer", peer));
 }
 
 void PendingExchange::partner_down(PeerId who, PeerState& peer, Turn& turn) {
-  if (!entry_ || entry_->partner != who) return;
-  record_half(who, entry_->seq, "partner gone", turn);
-  missed(who, peer);
-  entry_.reset();
-  peer.table.failed(who, turn.now, peer.backoff);
+  for (std::optional<Entry>* const each : {&entry_, &late_}) {
+    if (!*each || (*each)->partner != who) continue;
+    record_half(who, (*each)->seq, "partner gone", turn);
+    missed(who, peer);
+    note_missing(**each);
+    each->reset();
+    peer.table.failed(who, turn.now, peer.backoff);
+  }
 }
 
 void PendingExchange::give_up(const char* reason, Turn& turn) {
-  if (entry_) record_half(entry_->partner, entry_->seq, reason, turn);
-  entry_.reset();
+  for (std::optional<Entry>* const each : {&entry_, &late_}) {
+    if (*each) record_half((*each)->partner, (*each)->seq, reason, turn);
+    each->reset();
+  }
 }
 
 }  // namespace hearsay::gossip

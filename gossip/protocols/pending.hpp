@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchange that was started and not yet answered, and what every exchange kind does about it: a
 // deadline that learns (deadlines.hpp), a line when it ends half done, and suspicion of the
-// partner. At most one at a time: an answer moves this peer by a displacement from the weights it
-// sent, and displacements from one and the same past add up to more than the way to the partners.
-// On a network that is too slow for the merges asked for, fewer are started; the pool stays stable.
+// partner. One at a time: an answer moves this peer by a displacement from the weights it sent, and
+// displacements from one and the same past add up to more than the way to the partners. On a
+// network that is too slow for the merges asked for, fewer are started; the pool stays stable.
 // Where messages are lost, a deadline of a second may be many merges: once nothing has moved
-// between the two for twice as long as answers take, another merge goes first.
+// between the two for longer than answers take, the next merge goes first. The answer is still
+// welcome when it comes late, of the newest such exchange only: two displacements from one past at
+// a = 1/2 leave nothing of the own weights and overshoot by nothing.
 #pragma once
 
 #include <optional>
@@ -22,8 +24,10 @@ class PendingExchange : public Exchange {
   void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
   void hurry(PeerState& peer, Turn& turn) final;
-  bool is_overdue() const final { return entry_ && entry_->is_overdue; }
-  void state(Archive& a) override { a("entry", entry_)("deadlines", deadlines_); }
+  std::int64_t missing() const final { return missing_; }
+  void state(Archive& a) override {
+    a("entry", entry_)("late", late_)("missing", missing_)("deadlines", deadlines_);
+  }
 
  protected:
   struct Entry {
@@ -33,8 +37,10 @@ class PendingExchange : public Exchange {
     merge::SnapshotRef sent;
     Time started{0};
     bool is_overdue = false;  // nothing moves, for longer than answers take
+    bool is_crossed = false;  // another answer has come since it was sent
     void state(Archive& a) {
       a("seq", seq)("partner", partner)("sent", sent)("started", started)("overdue", is_overdue);
+      a("crossed", is_crossed);
     }
   };
   void await(Entry entry, const PeerState& peer, Turn& turn);  // not while waiting()
@@ -45,7 +51,13 @@ class PendingExchange : public Exchange {
   std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
 
  private:
-  std::optional<Entry> entry_;
+  // The late exchange ends without an answer, for that reason.
+  void forget_late(const char* reason, PeerState& peer, Turn& turn);
+  void note_missing(const Entry& entry) { missing_ += entry.is_overdue ? 0 : 1; }
+
+  std::optional<Entry> entry_;  // waited for
+  std::optional<Entry> late_;   // overdue when entry_ began
+  std::int64_t missing_ = 0;
   Deadlines deadlines_;
 };
 

@@ -19,16 +19,8 @@ std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs) {
 
 }  // namespace
 
-Ladder::Ladder(std::vector<double> bytes)
-    : bytes_(std::move(bytes)), typical_(bytes_.size(), -1.0), rung_(bytes_.size() - 1) {
+Ladder::Ladder(std::vector<double> bytes) : bytes_(std::move(bytes)), rung_(bytes_.size() - 1) {
   HS_CHECK(!bytes_.empty());
-}
-
-// What exchanges take on the nearest rung below of which that is known.
-std::optional<double> Ladder::with_fewer_bytes() const {
-  for (std::size_t i = rung_ + 1; i < typical_.size(); ++i)
-    if (typical_[i] >= 0.0) return typical_[i];
-  return std::nullopt;
 }
 
 void Ladder::move_to(std::size_t rung) {
@@ -41,15 +33,15 @@ bool Ladder::add(double took) {
   if (!std::isfinite(took) || took < 0.0) return false;
   ++since_step_up_;
   ++calm_;
-  shortest_ = seen_ == 0 ? took : std::min(shortest_, took);
+  const bool is_last = rung_ + 1 == bytes_.size();  // elsewhere the link would be taken for waiting
+  shortest_ = shortest_ < 0.0 ? took : std::min(took, shortest_ * (is_last ? kForget : 1.0));
+  shortest_of_window_ = seen_ == 0 ? took : std::min(shortest_of_window_, took);
   ++seen_;
-  const double link = shortest_ - with_fewer_bytes().value_or(shortest_);
+  const double link = shortest_of_window_ - shortest_;
   const bool is_clear = link > kFar || (is_rising_ && link <= kMost);
   if (!is_clear && seen_ < kWindow) return false;
   seen_ = 0;
-  double& typical = typical_[rung_];
-  typical = typical < 0.0 ? shortest_ : 0.5 * (typical + shortest_);
-  if (link > kMost) {
+  if (link > kMost && !is_last) {
     is_rising_ = false;
     if (since_step_up_ <= kTrial) patience_ = std::min(2 * patience_, kMostCalm);
     std::size_t to = rung_ + 1;
@@ -58,20 +50,20 @@ bool Ladder::add(double took) {
     return true;
   }
   if (since_step_up_ > kTrial && calm_ == since_step_up_) patience_ = kWindow;  // not in vain
-  if (rung_ == 0 || (!is_rising_ && calm_ < patience_)) return false;
+  if (rung_ == 0 || link > kMost || (!is_rising_ && calm_ < patience_)) return false;
   move_to(rung_ - 1);
   since_step_up_ = 0;
   return true;
 }
 
 void Ladder::state(Archive& archive) {
-  archive("rung", rung_)("typical", typical_)("shortest", shortest_)("seen", seen_)("calm", calm_);
-  archive("patience", patience_)("since_step_up", since_step_up_)("rising", is_rising_);
+  archive("rung", rung_)("shortest", shortest_)("of_window", shortest_of_window_)("seen", seen_);
+  archive("calm", calm_)("since_step_up", since_step_up_)("patience", patience_);
+  archive("rising", is_rising_);
   if (rung_ >= bytes_.size()) archive.fail("rung", "does not exist");
-  if (typical_.size() != bytes_.size()) archive.fail("typical", "is of other rungs");
   const auto is_time = [](double each) { return std::isfinite(each) && each >= -1.0; };
-  if (!is_time(shortest_) || !std::all_of(typical_.begin(), typical_.end(), is_time))
-    archive.fail("typical", "is out of range");
+  if (!is_time(shortest_) || !is_time(shortest_of_window_))
+    archive.fail("shortest", "is out of range");
 }
 
 LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)

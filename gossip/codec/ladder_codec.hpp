@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "gossip/codec/choice_codec.hpp"
@@ -16,18 +15,19 @@
 namespace hearsay::gossip {
 
 // Which rung, by how long exchanges take: pure arithmetic. An exchange also waits for the partner
-// to reach the end of a mini-batch and, on a busy machine, for a core, which no codec changes and
-// which varies more than most links' share. So rungs are compared with each other: what the
-// shortest of kWindow exchanges took, beside what they took with fewer bytes, is the link's. A
+// to reach the end of a mini-batch and, on a busy machine, for a core, which no codec changes. What
+// the shortest one ever took counts as that, and what the shortest of kWindow took beyond it as the
+// link's; not compared with the last rung, as its exchanges share the link with everybody's. A
 // ladder begins with the fewest bytes and tries more after every exchange until one takes too long;
 // it then steps back, and after each attempt in vain waits twice as long with the next one.
 class Ladder {
  public:
-  static constexpr double kMost = 1.0;    // times between merges, for more bytes; else steps back
+  static constexpr double kMost = 1.5;    // times between merges for the link; else steps back
   static constexpr double kFar = 4.0;     // beyond this one exchange is enough to say so
   static constexpr unsigned kWindow = 3;  // exchanges that are looked at together
   static constexpr unsigned kTrial = 2 * kWindow;  // after a step up in which it may be in vain
   static constexpr std::uint64_t kMostCalm = 96;
+  static constexpr double kForget = 1.02;  // growth of the shortest an exchange with fewest bytes
 
   explicit Ladder(std::vector<double> bytes);  // [rung] of a message, falling
 
@@ -37,13 +37,12 @@ class Ladder {
   void state(Archive& archive);
 
  private:
-  std::optional<double> with_fewer_bytes() const;
   void move_to(std::size_t rung);
 
   std::vector<double> bytes_;
-  std::vector<double> typical_;  // [rung] shortest of a window, smoothed; negative: not yet known
   std::size_t rung_;
-  double shortest_ = 0.0;                               // of the window so far
+  double shortest_ = -1.0;  // that was taken; negative: none yet
+  double shortest_of_window_ = 0.0;
   unsigned seen_ = 0;                                   // exchanges of the window
   std::uint64_t calm_ = 0, since_step_up_ = kMostCalm;  // exchanges since the last change, and such
   std::uint64_t patience_ = kWindow;

@@ -33,7 +33,7 @@ Settled settled(double a_byte, double wait) {
     const double link = a_byte * kBytes[ladder.rung()];
     if (exchange >= 100) {
       ++result.at[ladder.rung()];
-      result.too_busy += link - a_byte * kBytes.back() > 2.0 * Ladder::kMost;
+      result.too_busy += link - a_byte * kBytes.back() > Ladder::kMost;
     }
     ladder.add(wait * rng.uniform() + link);
   }
@@ -81,9 +81,9 @@ TEST_CASE("A ladder begins with few bytes, tries more while exchanges are quick,
   }
   CHECK(patience == 2 * Ladder::kWindow);  // the attempt was in vain
   CHECK(ladder.rung() == rung - 1);
-  CHECK_FALSE(ladder.add(2.0));  // perhaps the partner
-  CHECK_FALSE(ladder.add(2.5));
-  CHECK(ladder.add(2.2));
+  CHECK_FALSE(ladder.add(2.8));  // perhaps the partner
+  CHECK_FALSE(ladder.add(3.5));
+  CHECK(ladder.add(3.2));
   CHECK(ladder.rung() >= rung);
   CHECK(!ladder.add(std::nan("")));
   CHECK(!ladder.add(-1.0));

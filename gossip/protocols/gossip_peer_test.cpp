@@ -274,19 +274,29 @@ TEST_CASE("an overdue answer holds up no other merge, and is welcome when it com
   CHECK(take<action::Record>(out).empty());
 }
 
-TEST_CASE("of several overdue answers the newest is welcome, the others come to nothing") {
-  Asked a(5);
-  a.overdue(0, 1500ms);
-  REQUIRE(a.next(1500ms));
-  a.overdue(1, 1600ms);
-  REQUIRE(a.next(1600ms));
+TEST_CASE("of several overdue answers the newest are welcome, the oldest comes to nothing") {
+  Asked a(8);  // asked at 1 s
+  Time now = 1s;
+  for (std::size_t question = 0; question < 3; ++question) {
+    a.overdue(question, now += 20ms);
+    REQUIRE(a.next(now));
+  }
+  a.overdue(3, 1080ms);
+  CHECK_FALSE(a.next(1090ms));  // the first may still be on its way
+  REQUIRE(a.next(1200ms));
   CHECK(a.halves == 1);
   CHECK_FALSE(a.lost);
-  a.answer(0, {3, 3}, 1700ms);
-  a.answer(1, {3, 2}, 1700ms);
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1700ms);
+  a.answer(0, {9, 9}, 1310ms);
+  a.answer(1, {3, 2}, 1310ms);
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
   CHECK(a.seat.model.w == std::vector<float>{2, 2});
-  CHECK(a.seat.protocol.counters().merges_applied == 1);
+  a.answer(2, {1, 4}, 1310ms);
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
+  CHECK(a.seat.model.w == std::vector<float>{2, 3});
+  a.answer(3, {4, 3}, 1310ms);  // from (1, 2) it would be half of (3, 1) too much
+  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
+  CHECK(a.seat.model.w == std::vector<float>{3, 3});
+  CHECK(a.seat.protocol.counters().merges_applied == 3);
 }
 
 TEST_CASE("a merge that comes to nothing is made up for, and not twice when it is answered late") {

@@ -84,9 +84,10 @@ class Pairwise final : public PendingExchange {
     }
     adapt(turn.now - entry->started, peer, turn);
     const bool fixed = peer.settings.policy->symmetric();
-    // Two displacements from one past overshoot where a > 1/2: then the later one counts from the
-    // weights as they are.
-    const bool overshoots = entry->is_crossed && !(fixed && reply.alpha <= 0.5);
+    // Displacements from one past overshoot where their alphas exceed 1: then the last one counts
+    // from the weights as they are.
+    const double all = (1.0 + entry->crossed) * (fixed ? reply.alpha : 1.0);
+    const bool overshoots = entry->crossed > 0 && !(all <= 1.0);
     const merge::Snapshot* const base = overshoots ? nullptr : entry->sent.get();
     const Heard heard = hear(reply, base, peer, turn);
     if (!heard.in) return refuse_unread(reply, heard, peer, turn);

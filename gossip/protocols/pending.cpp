@@ -35,14 +35,24 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 
 void PendingExchange::hurry(PeerState& peer, Turn& turn) {
   if (!entry_ || !entry_->is_overdue) return;
-  if (late_) forget_late("overdue, and so is the one after it", peer, turn);
-  late_ = std::exchange(entry_, std::nullopt);
+  if (late_.size() == kLate) {
+    if (turn.now - late_.front().started < kLateLeast) return;
+    forget_late(0, "overdue, and so are newer ones", peer, turn);
+  }
+  late_.push_back(*std::exchange(entry_, std::nullopt));
 }
 
-void PendingExchange::forget_late(const char* reason, PeerState& peer, Turn& turn) {
-  const PeerId partner = late_->partner;
-  record_half(partner, late_->seq, reason, turn);
-  late_.reset();
+std::optional<std::size_t> PendingExchange::late_with(std::uint64_t seq) const {
+  for (std::size_t i = 0; i < late_.size(); ++i)
+    if (late_[i].seq == seq) return i;
+  return std::nullopt;
+}
+
+void PendingExchange::forget_late(std::size_t which, const char* reason, PeerState& peer,
+                                  Turn& turn) {
+  const PeerId partner = late_[which].partner;
+  record_half(partner, late_[which].seq, reason, turn);
+  late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(which));
   deadlines_.stayed_quiet(partner);
   missed(partner, peer);
   // Whoever shows signs of life has lost a message; who shows none may be gone.
@@ -63,17 +73,21 @@ void PendingExchange::push(PeerId partner, double mass, bool wait, PeerState& pe
 
 std::optional<PendingExchange::Entry> PendingExchange::answer(const Frame& frame, PeerState& peer,
                                                               Time now) {
-  const auto is_it = [&](const std::optional<Entry>& entry) {
-    return entry && entry->seq == frame.answers && entry->partner == frame.from;
-  };
-  std::optional<Entry>& answered = is_it(entry_) ? entry_ : late_;
-  if (!is_it(answered)) return std::nullopt;
-  Entry ended = *std::exchange(answered, std::nullopt);
+  Entry ended;
+  const auto late = late_with(frame.answers);
+  if (entry_ && entry_->seq == frame.answers && entry_->partner == frame.from) {
+    ended = *std::exchange(entry_, std::nullopt);
+  } else if (late && late_[*late].partner == frame.from) {
+    ended = std::move(late_[*late]);
+    late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(*late));
+  } else {
+    return std::nullopt;
+  }
   deadlines_.answered(frame.from, now - ended.started);
   peer.table.answered(frame.from);
   if (ended.is_overdue) --missing_;
-  for (std::optional<Entry>* const other : {&entry_, &late_})
-    if (*other) (*other)->is_crossed = true;
+  if (entry_) ++entry_->crossed;
+  for (Entry& other : late_) ++other.crossed;
   return ended;
 }
 
@@ -81,7 +95,8 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
   const std::uint64_t seq = id & ~(kAltogether | kOverdue);
   const bool slow = (id & kAltogether) != 0, overdue = (id & kOverdue) != 0;
   const char* const reason = slow ? "took too long" : "no answer before the deadline";
-  if (late_ && late_->seq == seq && !overdue) return forget_late(reason, peer, turn);
+  const auto late = late_with(seq);
+  if (late && !overdue) return forget_late(*late, reason, peer, turn);
   if (!entry_ || entry_->seq != seq) return;  // answered meanwhile
   note_missing(*entry_);
   if (overdue) {
@@ -100,21 +115,22 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
 }
 
 void PendingExchange::partner_down(PeerId who, PeerState& peer, Turn& turn) {
-  for (std::optional<Entry>* const each : {&entry_, &late_}) {
-    if (!*each || (*each)->partner != who) continue;
-    record_half(who, (*each)->seq, "partner gone", turn);
+  const auto ends = [&](const Entry& entry) {
+    if (entry.partner != who) return false;
+    record_half(who, entry.seq, "partner gone", turn);
     missed(who, peer);
-    note_missing(**each);
-    each->reset();
+    note_missing(entry);
     peer.table.failed(who, turn.now, peer.backoff);
-  }
+    return true;
+  };
+  if (entry_ && ends(*entry_)) entry_.reset();
+  std::erase_if(late_, ends);
 }
 
 void PendingExchange::give_up(const char* reason, Turn& turn) {
-  for (std::optional<Entry>* const each : {&entry_, &late_}) {
-    if (*each) record_half((*each)->partner, (*each)->seq, reason, turn);
-    each->reset();
-  }
+  if (entry_) late_.push_back(*std::exchange(entry_, std::nullopt));
+  for (const Entry& each : std::exchange(late_, {}))
+    record_half(each.partner, each.seq, reason, turn);
 }
 
 }  // namespace hearsay::gossip

@@ -6,11 +6,15 @@
 // network that is too slow for the merges asked for, fewer are started; the pool stays stable.
 // Where messages are lost, a deadline of a second may be many merges: once nothing has moved
 // between the two for longer than answers take, the next merge goes first. The answer is still
-// welcome when it comes late, of the newest such exchange only: two displacements from one past at
-// a = 1/2 leave nothing of the own weights and overshoot by nothing.
+// welcome when it comes late, of kLate such exchanges: the oldest is given up for a newer one, not
+// before kLateLeast, as answers come that late on busy machines.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "gossip/protocols/deadlines.hpp"
 #include "gossip/protocols/exchange.hpp"
@@ -30,17 +34,20 @@ class PendingExchange : public Exchange {
   }
 
  protected:
+  static constexpr std::size_t kLate = 3;  // each keeps the weights that were sent
+  static constexpr auto kLateLeast = std::chrono::milliseconds(100);
+
   struct Entry {
     std::uint64_t seq = 0;  // of the frame that asked
     PeerId partner;
     // What the partner's answer refers to (Spoken::base); null when it needs none.
     merge::SnapshotRef sent;
     Time started{0};
-    bool is_overdue = false;  // nothing moves, for longer than answers take
-    bool is_crossed = false;  // another answer has come since it was sent
+    bool is_overdue = false;    // nothing moves, for longer than answers take
+    std::uint32_t crossed = 0;  // other answers that have come since it was sent
     void state(Archive& a) {
       a("seq", seq)("partner", partner)("sent", sent)("started", started)("overdue", is_overdue);
-      a("crossed", is_crossed);
+      a("crossed", crossed);
     }
   };
   void await(Entry entry, const PeerState& peer, Turn& turn);  // not while waiting()
@@ -51,12 +58,13 @@ class PendingExchange : public Exchange {
   std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
 
  private:
-  // The late exchange ends without an answer, for that reason.
-  void forget_late(const char* reason, PeerState& peer, Turn& turn);
+  // This of the late exchanges ends without an answer, for that reason.
+  void forget_late(std::size_t which, const char* reason, PeerState& peer, Turn& turn);
+  std::optional<std::size_t> late_with(std::uint64_t seq) const;
   void note_missing(const Entry& entry) { missing_ += entry.is_overdue ? 0 : 1; }
 
   std::optional<Entry> entry_;  // waited for
-  std::optional<Entry> late_;   // overdue when entry_ began
+  std::vector<Entry> late_;     // overdue when a newer one began, oldest first
   std::int64_t missing_ = 0;
   Deadlines deadlines_;
 };

@@ -22,7 +22,8 @@ import sys
 POOL = ("--peers 16 --batch 32 --optimizer sgd:lr=0.05,momentum=0.9,clip=1 --schedule cosine "
         "--model mlp:256,128 --data fashion-mnist --eval-every 0 --threads 1").split()
 FAULTS = "--chaos drop=20% --chaos reorder=20% --chaos duplicate=20%".split()
-CASES = {"dense": "--codec raw", "topk": "--codec topk:0.1+int8 --merge-every 0.5,mode=steps --merge ema:0.9",
+TOPK = "--codec topk:0.1+int8 --merge-every 0.5,mode=steps --merge "
+CASES = {"dense": "--codec raw", "topk, ema:0.5": TOPK + "ema:0.5", "topk, ema:0.9": TOPK + "ema:0.9",
          "mirrored": "--codec blocks:0.25+int4+mirror --merge-every 0.5,mode=steps",
          "preset wire-20x": "--codec blocks:0.25+auto+mirror --merge-every 0.6,mode=steps --outer noloco",
          "lossless": "--codec lossless"}
@@ -43,7 +44,7 @@ def flags():
 
 def run(options, name, is_bad, seed):
     network = "bad" if is_bad else "good"
-    folder = options.out / f"{name.replace(' ', '-')}-e{options.epochs}-{network}-s{seed}"
+    folder = options.out / f"{name.replace(',', '').replace(' ', '-').replace(':', '')}-e{options.epochs}-{network}-s{seed}"
     result = folder / "result.json"
     if not result.exists():
         shutil.rmtree(folder, ignore_errors=True)  # interrupted: begin again

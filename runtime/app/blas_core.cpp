@@ -62,6 +62,13 @@ std::optional<std::string> core_to_take(std::string_view recorded, std::string_v
   return std::string(then->core);
 }
 
+std::optional<std::string> wider_core(std::string_view core) {
+  if (core != "Prescott" && core != "Core2" && core != "Nehalem") return std::nullopt;
+  for (const char* wider : {"SkylakeX", "Haswell"})
+    if (can_execute(wider)) return wider;
+  return std::nullopt;
+}
+
 void start_with_core(const std::string& core, const std::vector<std::string>& words) {
   if (std::getenv(kVariable) != nullptr) return;  // done, or somebody has chosen
   if (setenv(kVariable, core.c_str(), 1) != 0) return;

@@ -16,6 +16,10 @@ namespace hearsay::runtime {
 // name; nothing when they are equal, differ in more, or this CPU cannot execute those kernels.
 std::optional<std::string> core_to_take(std::string_view recorded, std::string_view own);
 
+// Kernels that this CPU executes and that are wider than those of `core`, when the library has taken
+// SSE for a CPU with AVX2: it does so with CPUs that are newer than itself.
+std::optional<std::string> wider_core(std::string_view core);
+
 // Replaces this process by `hearsay <words>` under that core type. Returns only when that is
 // impossible, or has been done already.
 void start_with_core(const std::string& core, const std::vector<std::string>& words);

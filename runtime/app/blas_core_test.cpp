@@ -17,3 +17,16 @@ TEST_CASE("only another core type of the same library is worth another start") {
   CHECK(core_to_take("OpenBLAS 0.3.21 Prescott, 1 thread a peer", own) == "Prescott");
 #endif
 }
+
+TEST_CASE("SSE kernels on a CPU that executes wider ones are worth a word") {
+  using hearsay::runtime::wider_core;
+  CHECK_FALSE(wider_core("Haswell"));
+  CHECK_FALSE(wider_core("SkylakeX"));
+  CHECK_FALSE(wider_core(""));
+  const auto wider = wider_core("Prescott");
+  CHECK(wider == wider_core("Nehalem"));
+  CHECK((!wider || *wider == "SkylakeX" || *wider == "Haswell"));
+#if defined(__x86_64__)
+  CHECK(wider.has_value() == (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")));
+#endif
+}

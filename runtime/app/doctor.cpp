@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "kernels/core/errc.hpp"
+#include "runtime/app/blas_core.hpp"
 #include "runtime/app/launcher.hpp"
 #include "runtime/app/machine.hpp"
 #include "runtime/app/version.hpp"
@@ -97,12 +98,16 @@ Finding examine_blas() {
             Json::object()};
   }
   const std::string name = blas.config.substr(0, blas.config.find(' ', blas.config.find(' ') + 1));
+  const auto wider = wider_core(blas.core);
+  const std::string advice =
+      wider ? "; it does not know this CPU: OPENBLAS_CORETYPE=" + *wider + " trains faster" : "";
   return {"blas",
           true,
-          name + ", core type " + blas.core + ", " + blas.library,
+          name + ", core type " + blas.core + ", " + blas.library + advice,
           {{"library", blas.library},
            {"config", blas.config},
            {"core", blas.core},
+           {"wider_core", wider ? Json(*wider) : Json()},
            {"threads", blas.threads}}};
 }
 

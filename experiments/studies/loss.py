@@ -44,7 +44,8 @@ def flags():
 
 def run(options, name, is_bad, seed):
     network = "bad" if is_bad else "good"
-    folder = options.out / f"{name.replace(',', '').replace(' ', '-').replace(':', '')}-e{options.epochs}-{network}-s{seed}"
+    words = name.replace(",", "").replace(":", "").replace(" ", "-")
+    folder = options.out / f"{words}-e{options.epochs}-{network}-s{seed}"
     result = folder / "result.json"
     if not result.exists():
         shutil.rmtree(folder, ignore_errors=True)  # interrupted: begin again

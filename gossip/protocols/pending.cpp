@@ -37,9 +37,15 @@ void PendingExchange::hurry(PeerState& peer, Turn& turn) {
   if (!entry_ || !entry_->is_overdue) return;
   if (late_.size() == kLate) {
     if (turn.now - late_.front().started < kLateLeast) return;
+    forgotten_.push_back(late_.front().seq);
+    if (forgotten_.size() > kForgotten) forgotten_.pop_front();
     forget_late(0, "overdue, and so are newer ones", peer, turn);
   }
   late_.push_back(*std::exchange(entry_, std::nullopt));
+}
+
+bool PendingExchange::is_forgotten(const Frame& frame) const {
+  return std::find(forgotten_.begin(), forgotten_.end(), frame.answers) != forgotten_.end();
 }
 
 std::optional<std::size_t> PendingExchange::late_with(std::uint64_t seq) const {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -30,11 +31,13 @@ class PendingExchange : public Exchange {
   void hurry(PeerState& peer, Turn& turn) final;
   std::int64_t missing() const final { return missing_; }
   void state(Archive& a) override {
-    a("entry", entry_)("late", late_)("missing", missing_)("deadlines", deadlines_);
+    a("entry", entry_)("late", late_)("forgotten", forgotten_)("missing", missing_)("deadlines",
+                                                                                    deadlines_);
   }
 
  protected:
   static constexpr std::size_t kLate = 3;  // each keeps the weights that were sent
+  static constexpr std::size_t kForgotten = 16;
   static constexpr auto kLateLeast = std::chrono::milliseconds(100);
 
   struct Entry {
@@ -54,6 +57,8 @@ class PendingExchange : public Exchange {
   // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is
   // awaited. `mass` is 0 but for push-sum.
   void push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn);
+  // Whether `frame` answers an exchange that gave way to newer ones: no fault of anybody's.
+  bool is_forgotten(const Frame& frame) const;
   // Ends and returns the exchange that `frame` answers; nothing when it is not the one awaited.
   std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
 
@@ -63,8 +68,9 @@ class PendingExchange : public Exchange {
   std::optional<std::size_t> late_with(std::uint64_t seq) const;
   void note_missing(const Entry& entry) { missing_ += entry.is_overdue ? 0 : 1; }
 
-  std::optional<Entry> entry_;  // waited for
-  std::vector<Entry> late_;     // overdue when a newer one began, oldest first
+  std::optional<Entry> entry_;           // waited for
+  std::vector<Entry> late_;              // overdue when a newer one began, oldest first
+  std::deque<std::uint64_t> forgotten_;  // the newest kForgotten that gave way
   std::int64_t missing_ = 0;
   Deadlines deadlines_;
 };

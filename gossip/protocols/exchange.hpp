@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "gossip/inbox.hpp"
 #include "gossip/peer_state.hpp"
@@ -47,6 +48,8 @@ class Exchange {
   virtual bool waiting() const = 0;  // for the answer to the exchange started last
   // A merge is due: an answer that should have been here by now is not waited for any more.
   virtual void hurry(PeerState&, Turn&) {}
+  // Partners whose answers are overdue: not to be asked again meanwhile.
+  virtual std::vector<PeerId> overdue() const { return {}; }
   // Exchanges that were started and have come to nothing so far; fewer when one is answered late.
   virtual std::int64_t missing() const { return 0; }
 };

@@ -231,13 +231,16 @@ void GossipPeer::start_merge(Turn& turn) {
 }
 
 std::optional<Choice> GossipPeer::choose_partner(Time now) {
+  std::vector<PeerId> taken = burst_;
   const auto in_burst = [&](PeerId peer) {
-    return std::find(burst_.begin(), burst_.end(), peer) != burst_.end();
+    return std::find(taken.begin(), taken.end(), peer) != taken.end();
   };
+  for (const PeerId peer : exchange_->overdue())
+    if (!in_burst(peer)) taken.push_back(peer);
   const auto excluded = [&](PeerId peer) {
     return !peer_.table.may_merge(peer, now) || in_burst(peer) || peer_.ignores(peer);
   };
-  const auto in_reach = std::count_if(burst_.begin(), burst_.end(),
+  const auto in_reach = std::count_if(taken.begin(), taken.end(),
                                       [&](PeerId p) { return peer_.table.may_merge(p, now); });
   std::vector<double> weights;
   if (peer_.steering) weights = peer_.steering->weights(peer_.progress());

@@ -44,6 +44,12 @@ void PendingExchange::hurry(PeerState& peer, Turn& turn) {
   late_.push_back(*std::exchange(entry_, std::nullopt));
 }
 
+std::vector<PeerId> PendingExchange::overdue() const {
+  std::vector<PeerId> partners;
+  for (const Entry& each : late_) partners.push_back(each.partner);
+  return partners;
+}
+
 bool PendingExchange::is_forgotten(const Frame& frame) const {
   return std::find(forgotten_.begin(), forgotten_.end(), frame.answers) != forgotten_.end();
 }

@@ -29,6 +29,7 @@ class PendingExchange : public Exchange {
   void give_up(const char* reason, Turn& turn) final;
   bool waiting() const final { return entry_.has_value(); }
   void hurry(PeerState& peer, Turn& turn) final;
+  std::vector<PeerId> overdue() const final;
   std::int64_t missing() const final { return missing_; }
   void state(Archive& a) override {
     a("entry", entry_)("late", late_)("forgotten", forgotten_)("missing", missing_)("deadlines",

@@ -17,9 +17,8 @@ namespace hearsay::gossip {
 // Which rung, by how long exchanges take: pure arithmetic. An exchange also waits for the partner
 // to reach the end of a mini-batch and, on a busy machine, for a core, which no codec changes. What
 // the shortest one ever took counts as that, and what the shortest of kWindow took beyond it as the
-// link's; not compared with the last rung, as its exchanges share the link with everybody's. A
-// ladder begins with the fewest bytes and tries more after every exchange until one takes too long;
-// it then steps back, and after each attempt in vain waits twice as long with the next one.
+// link's. A ladder begins with the fewest bytes and tries more after every exchange until one takes
+// too long; it then steps back, and after each attempt in vain waits twice as long with the next.
 class Ladder {
  public:
   static constexpr double kMost = 1.5;    // times between merges for the link; else steps back

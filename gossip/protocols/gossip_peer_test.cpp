@@ -239,6 +239,12 @@ struct Asked {
     reply.values = seat.model.copy(weights);
     return seat.on(input::FrameIn{reply}, now);
   }
+  // The weights after the boundary that follows this answer.
+  std::vector<float> after_answer(std::size_t question, std::vector<float> weights, Time now) {
+    answer(question, std::move(weights), now);
+    seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, now);
+    return seat.model.w;
+  }
   void overdue(std::size_t question, Time now) {
     seat.on(input::Timer{timers[question].at(2).id}, now);
   }
@@ -263,12 +269,8 @@ TEST_CASE("an overdue answer holds up no other merge, and is welcome when it com
   CHECK(a.halves == 0);
   CHECK_FALSE(a.lost);
   CHECK(a.seat.protocol.counters().merges_started == 2);
-  a.answer(0, {3, 2}, 1600ms);
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1600ms);
-  CHECK(a.seat.model.w == std::vector<float>{2, 2});
-  a.answer(1, {1, 4}, 1700ms);
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1700ms);
-  CHECK(a.seat.model.w == std::vector<float>{2, 3});
+  CHECK(a.after_answer(0, {3, 2}, 1600ms) == std::vector<float>{2, 2});
+  CHECK(a.after_answer(1, {1, 4}, 1700ms) == std::vector<float>{2, 3});
   // Its deadline says nothing any more.
   Actions out = a.seat.on(input::Timer{a.timers[0][0].id}, 3s);
   CHECK(take<action::Record>(out).empty());
@@ -287,15 +289,10 @@ TEST_CASE("of several overdue answers the newest are welcome, the oldest comes t
   CHECK(a.halves == 1);
   CHECK_FALSE(a.lost);
   a.answer(0, {9, 9}, 1310ms);
-  a.answer(1, {3, 2}, 1310ms);
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
-  CHECK(a.seat.model.w == std::vector<float>{2, 2});
-  a.answer(2, {1, 4}, 1310ms);
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
-  CHECK(a.seat.model.w == std::vector<float>{2, 3});
-  a.answer(3, {4, 3}, 1310ms);  // from (1, 2) it would be half of (3, 1) too much
-  a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms);
-  CHECK(a.seat.model.w == std::vector<float>{3, 3});
+  CHECK(a.after_answer(1, {3, 2}, 1310ms) == std::vector<float>{2, 2});
+  CHECK(a.after_answer(2, {1, 4}, 1310ms) == std::vector<float>{2, 3});
+  // From (1, 2), where it was asked, it would be half of (3, 1).
+  CHECK(a.after_answer(3, {4, 3}, 1310ms) == std::vector<float>{3, 3});
   CHECK(a.seat.protocol.counters().merges_applied == 3);
 }
 

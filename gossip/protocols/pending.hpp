@@ -34,6 +34,7 @@ class PendingExchange : public Exchange {
   void state(Archive& a) override {
     a("entry", entry_)("late", late_)("forgotten", forgotten_)("missing", missing_)("deadlines",
                                                                                     deadlines_);
+    if (late_.size() > kLate) a.fail("late", "more than there may be");
   }
 
  protected:

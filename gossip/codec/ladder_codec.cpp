@@ -51,7 +51,8 @@ bool Ladder::add(double took) {
   }
   if (since_step_up_ > kTrial && calm_ == since_step_up_) patience_ = kWindow;  // not in vain
   if (rung_ == 0 || link > kMost || (!is_rising_ && calm_ < patience_)) return false;
-  move_to(rung_ - 1);
+  const bool is_quick = is_rising_ && shortest_of_window_ <= kQuick;
+  move_to(is_quick && rung_ > 1 ? rung_ - 2 : rung_ - 1);
   since_step_up_ = 0;
   return true;
 }

@@ -17,12 +17,14 @@ namespace hearsay::gossip {
 // Which rung, by how long exchanges take: pure arithmetic. An exchange also waits for the partner
 // to reach the end of a mini-batch and, on a busy machine, for a core, which no codec changes. What
 // the shortest one ever took counts as that, and what the shortest of kWindow took beyond it as the
-// link's. A ladder begins with the fewest bytes and tries more after every exchange until one takes
-// too long; it then steps back, and after each attempt in vain waits twice as long with the next.
+// link's. A ladder begins with the fewest bytes and tries more after every exchange, two rungs on
+// at once while they are quick, until one takes too long; it then steps back, and after each
+// attempt in vain waits twice as long with the next.
 class Ladder {
  public:
   static constexpr double kMost = 1.5;    // times between merges for the link; else steps back
-  static constexpr double kFar = 4.0;     // beyond this one exchange is enough to say so
+  static constexpr double kFar = 8.0;     // beyond this one exchange is enough to say so
+  static constexpr double kQuick = 4.0;   // up to this, waiting counted in, it rises by two at once
   static constexpr unsigned kWindow = 3;  // exchanges that are looked at together
   static constexpr unsigned kTrial = 2 * kWindow;  // after a step up in which it may be in vain
   static constexpr std::uint64_t kMostCalm = 96;

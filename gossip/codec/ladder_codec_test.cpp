@@ -67,11 +67,11 @@ TEST_CASE("A ladder seldom keeps a link too busy, and waiting for partners is no
 TEST_CASE("A ladder begins with few bytes, tries more while exchanges are quick, gives way") {
   Ladder ladder(kBytes);
   CHECK(ladder.rung() == 4);
-  CHECK(ladder.add(0.1));
+  CHECK(ladder.add(Ladder::kQuick + 1.0));
   CHECK(ladder.rung() == 3);
-  CHECK(ladder.add(0.1));
+  CHECK(ladder.add(Ladder::kQuick + 1.0));
   CHECK(ladder.rung() == 2);
-  CHECK(ladder.add(9.0));  // one is enough to say so
+  CHECK(ladder.add(15.0));  // one is enough to say so
   CHECK(ladder.rung() > 2);
   const auto rung = ladder.rung();
   std::uint64_t patience = 0;
@@ -88,6 +88,15 @@ TEST_CASE("A ladder begins with few bytes, tries more while exchanges are quick,
   CHECK(!ladder.add(std::nan("")));
   CHECK(!ladder.add(-1.0));
   CHECK(Ladder({8.0}).rung() == 0);
+}
+
+TEST_CASE("A ladder rises by two rungs at once while exchanges are quick") {
+  Ladder ladder(kBytes);
+  for (const std::size_t rung : {2u, 0u}) {
+    CHECK(ladder.add(0.1));
+    CHECK(ladder.rung() == rung);
+  }
+  CHECK_FALSE(ladder.add(0.1));
 }
 
 TEST_CASE("A ladder takes no more bytes than a bandwidth is enough for, whatever the link says") {

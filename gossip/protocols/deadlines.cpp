@@ -2,6 +2,7 @@
 #include "gossip/protocols/deadlines.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "gossip/limits.hpp"
 
@@ -10,7 +11,9 @@ namespace {
 
 constexpr int kStepsFirst = 8;     // own mini-batches, for a pool of which nothing is known
 constexpr int kStepsUnknown = 16;  // the same, until an answer is overdue
+constexpr std::size_t kRecent = 15;
 constexpr auto kOverdueLeast = std::chrono::milliseconds(20);
+constexpr std::uint32_t kByChance = 2;  // so many in a row where a third of all exchanges is lost
 
 Time doubled(Time base, std::uint32_t times, Time most) {
   return std::min<Time>(base * (std::int64_t{1} << std::min(times, 16u)), most);
@@ -42,14 +45,17 @@ Time Deadlines::quiet(PeerId partner, Time own_step) const {
   return doubled(base, found != by_partner_.end() ? found->second.quiet : 0, limits::kQuietMost);
 }
 
-Time Deadlines::overdue(PeerId partner, Time own_step) const {
-  const auto found = by_partner_.find(partner);
-  const bool met = found != by_partner_.end() && found->second.mean > Time{0};
-  const Time mean = met ? found->second.mean : pool_.mean;
-  if (mean <= Time{0} && own_step <= Time{0}) return quiet(partner, own_step);
-  const Time usual = mean > Time{0} ? 2 * (mean + own_step) : kStepsUnknown * own_step;
-  const Time base = std::clamp<Time>(usual, kOverdueLeast, limits::kQuietMost);
-  return doubled(base, found != by_partner_.end() ? found->second.quiet : 0, limits::kQuietMost);
+Time Deadlines::overdue(Time own_step) const {
+  if (recent_.empty() && own_step <= Time{0}) return limits::kQuietFirst;
+  Time base = kStepsUnknown * own_step;
+  if (!recent_.empty()) {
+    std::vector<Time> sorted(recent_.begin(), recent_.end());
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    base = 2 * (*middle + own_step);
+  }
+  base = std::clamp<Time>(base, kOverdueLeast, limits::kQuietMost);
+  return doubled(base, std::max(overdue_in_a_row_, kByChance) - kByChance, limits::kQuietMost);
 }
 
 Time Deadlines::most(PeerId partner, Time own_step) const {
@@ -73,6 +79,9 @@ void Deadlines::answered(PeerId partner, Time took) {
   estimate.add(took);
   estimate.quiet = 0;
   pool_.add(took);
+  recent_.push_back(took);
+  if (recent_.size() > kRecent) recent_.pop_front();
+  overdue_in_a_row_ = 0;
 }
 
 void Deadlines::stayed_quiet(PeerId partner) { ++by_partner_[partner].quiet; }

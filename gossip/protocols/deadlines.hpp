@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 
 #include "gossip/protocol.hpp"
@@ -18,14 +19,21 @@ class Deadlines {
   // `own_step`: how long a mini-batch takes here; partners answer between two of theirs.
   Time quiet(PeerId partner, Time own_step) const;
   Time most(PeerId partner, Time own_step) const;
-  // When an answer is late enough for another merge to go first, if nothing moves: twice what
-  // answers take. Soon, as a late answer is still welcome, so that a lost one costs few merges.
-  Time overdue(PeerId partner, Time own_step) const;
+  // When an answer is late enough for another merge to go first, if nothing moves: twice what the
+  // newest answers took, whoever gave them. Their median, as some are late on a network that loses
+  // messages. Soon, as a late answer is still welcome, so that a lost one costs few merges; and
+  // twice as late after every one but the first two in a row, until one comes from anybody: on a
+  // link that is slower than was thought, every further exchange makes all of them later.
+  Time overdue(Time own_step) const;
 
   void answered(PeerId partner, Time took);
+  void was_overdue() { ++overdue_in_a_row_; }
   void stayed_quiet(PeerId partner);  // its next limit is twice as long, until it answers
   void was_too_slow(PeerId partner);  // the same for `most`
-  void state(Archive& a) { a("by_partner", by_partner_)("pool", pool_); }
+  void state(Archive& a) {
+    a("by_partner", by_partner_)("pool", pool_)("recent", recent_)("overdue_in_a_row",
+                                                                   overdue_in_a_row_);
+  }
 
  private:
   struct Estimate {
@@ -39,6 +47,8 @@ class Deadlines {
   };
   std::map<PeerId, Estimate> by_partner_;
   Estimate pool_;
+  std::deque<Time> recent_;  // answers, newest last
+  std::uint32_t overdue_in_a_row_ = 0;
 };
 
 }  // namespace hearsay::gossip

@@ -52,15 +52,29 @@ TEST_CASE("a limit that was too short doubles until the partner answers") {
 
 TEST_CASE("an answer is overdue long before its deadline where answers are quick") {
   Deadlines d;
-  CHECK(d.overdue(PeerId(1), 0ms) == Time(limits::kQuietFirst));  // nothing is known at all
-  CHECK(d.overdue(PeerId(1), 1ms) == 20ms);
-  CHECK(d.overdue(PeerId(1), 100ms) == 1600ms);
+  CHECK(d.overdue(0ms) == Time(limits::kQuietFirst));  // nothing is known at all
+  CHECK(d.overdue(1ms) == 20ms);
+  CHECK(d.overdue(100ms) == 1600ms);
   for (int i = 0; i < 50; ++i) d.answered(PeerId(1), 1000ms);
-  const Time met = d.overdue(PeerId(1), 1ms);
-  CHECK(met == 2002ms);
-  CHECK(d.overdue(PeerId(2), 1ms) == met);  // a stranger's as the pool's
-  d.stayed_quiet(PeerId(1));
-  CHECK(d.overdue(PeerId(1), 1ms) == 2 * met);
-  for (int i = 0; i < 100; ++i) d.stayed_quiet(PeerId(1));
-  CHECK(d.overdue(PeerId(1), 1ms) == Time(limits::kQuietMost));
+  CHECK(d.overdue(1ms) == 2002ms);
+  for (int i = 0; i < 6; ++i) d.answered(PeerId(2), 30s);  // some of the newest are late
+  CHECK(d.overdue(1ms) == 2002ms);
+  for (int i = 0; i < 9; ++i) d.answered(PeerId(1), 15ms);
+  CHECK(d.overdue(1ms) == 32ms);
+}
+
+TEST_CASE("from the third in a row, overdue answers double the patience, until one comes") {
+  Deadlines d;
+  for (int by_chance = 0; by_chance < 2; ++by_chance) {
+    d.was_overdue();
+    CHECK(d.overdue(1ms) == 20ms);
+  }
+  d.was_overdue();
+  CHECK(d.overdue(1ms) == 40ms);
+  d.was_overdue();
+  CHECK(d.overdue(1ms) == 80ms);
+  d.answered(PeerId(1), 700ms);  // on a link that is slow
+  CHECK(d.overdue(1ms) == 1402ms);
+  for (int i = 0; i < 100; ++i) d.was_overdue();
+  CHECK(d.overdue(1ms) == Time(limits::kQuietMost));
 }

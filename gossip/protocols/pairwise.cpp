@@ -78,7 +78,7 @@ class Pairwise final : public PendingExchange {
 
   void conclude(const Frame& reply, PeerState& peer, Turn& turn) {
     const auto entry = answer(reply, peer, turn.now);
-    if (!entry && is_forgotten(reply)) return;
+    if (!entry && answers_forgotten(reply, peer, turn)) return;
     if (!entry) {  // given up before, or never asked
       return turn.record(fault_event("late reply", reply.from,
                                      "answers " + std::to_string(reply.answers), "ignored"));

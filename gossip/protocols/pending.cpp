@@ -28,7 +28,7 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
   turn.timer_when_quiet(quiet, entry.partner, entry.seq);
   turn.timer(turn.now + deadlines_.most(entry.partner, peer.step_time), entry.seq | kAltogether);
-  turn.timer_when_quiet(deadlines_.overdue(entry.partner, peer.step_time), entry.partner,
+  turn.timer_when_quiet(deadlines_.overdue(peer.step_time), entry.partner,
                         entry.seq | kOverdue);
   entry_ = std::move(entry);
 }
@@ -36,8 +36,9 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
 void PendingExchange::hurry(PeerState& peer, Turn& turn) {
   if (!entry_ || !entry_->is_overdue) return;
   if (late_.size() == kLate) {
-    if (turn.now - late_.front().started < kLateLeast) return;
-    forgotten_.push_back(late_.front().seq);
+    const Entry& oldest = late_.front();
+    if (turn.now - oldest.started < kLateLeast) return;
+    forgotten_.push_back({oldest.seq, oldest.partner, oldest.started, false});
     if (forgotten_.size() > kForgotten) forgotten_.pop_front();
     forget_late(0, "overdue, and so are newer ones", peer, turn);
   }
@@ -50,8 +51,15 @@ std::vector<PeerId> PendingExchange::overdue() const {
   return partners;
 }
 
-bool PendingExchange::is_forgotten(const Frame& frame) const {
-  return std::find(forgotten_.begin(), forgotten_.end(), frame.answers) != forgotten_.end();
+bool PendingExchange::answers_forgotten(const Frame& frame, PeerState& peer, Turn& turn) {
+  const auto found = std::find_if(forgotten_.begin(), forgotten_.end(), [&](const Forgotten& each) {
+    return each.seq == frame.answers && each.partner == frame.from;
+  });
+  if (found == forgotten_.end()) return false;
+  if (std::exchange(found->answered, true)) return true;  // came twice
+  deadlines_.answered(found->partner, turn.now - found->started);
+  adapt(turn.now - found->started, peer, turn);
+  return true;
 }
 
 std::optional<std::size_t> PendingExchange::late_with(std::uint64_t seq) const {
@@ -113,6 +121,7 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
   note_missing(*entry_);
   if (overdue) {
     entry_->is_overdue = true;
+    deadlines_.was_overdue();
     return;
   }
   const PeerId partner = entry_->partner;

@@ -7,7 +7,8 @@
 // Where messages are lost, a deadline of a second may be many merges: once nothing has moved
 // between the two for longer than answers take, the next merge goes first. The answer is still
 // welcome when it comes late, of kLate such exchanges: the oldest is given up for a newer one, not
-// before kLateLeast, as answers come that late on busy machines.
+// before kLateLeast, as answers come that late on busy machines. An answer to one that was given up
+// still says how long answers take.
 #pragma once
 
 #include <chrono>
@@ -55,12 +56,22 @@ class PendingExchange : public Exchange {
       a("crossed", crossed);
     }
   };
+  struct Forgotten {
+    std::uint64_t seq = 0;
+    PeerId partner;
+    Time started{0};
+    bool answered = false;
+    void state(Archive& a) {
+      a("seq", seq)("partner", partner)("started", started)("answered", answered);
+    }
+  };
   void await(Entry entry, const PeerState& peer, Turn& turn);  // not while waiting()
   // A snapshot of the own weights on its way to `partner`; with `wait` its acknowledgement is
   // awaited. `mass` is 0 but for push-sum.
   void push(PeerId partner, double mass, bool wait, PeerState& peer, Turn& turn);
-  // Whether `frame` answers an exchange that gave way to newer ones: no fault of anybody's.
-  bool is_forgotten(const Frame& frame) const;
+  // Whether `frame` answers an exchange that gave way to newer ones: no fault of anybody's, and a
+  // lesson for the deadlines of the next.
+  bool answers_forgotten(const Frame& frame, PeerState& peer, Turn& turn);
   // Ends and returns the exchange that `frame` answers; nothing when it is not the one awaited.
   std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
 
@@ -70,9 +81,9 @@ class PendingExchange : public Exchange {
   std::optional<std::size_t> late_with(std::uint64_t seq) const;
   void note_missing(const Entry& entry) { missing_ += entry.is_overdue ? 0 : 1; }
 
-  std::optional<Entry> entry_;           // waited for
-  std::vector<Entry> late_;              // overdue when a newer one began, oldest first
-  std::deque<std::uint64_t> forgotten_;  // the newest kForgotten that gave way
+  std::optional<Entry> entry_;       // waited for
+  std::vector<Entry> late_;          // overdue when a newer one began, oldest first
+  std::deque<Forgotten> forgotten_;  // the newest kForgotten that gave way
   std::int64_t missing_ = 0;
   Deadlines deadlines_;
 };

@@ -52,11 +52,17 @@ std::span<const std::byte> bytes_of(const std::uint32_t& value) {
   return std::as_bytes(std::span(&value, 1));
 }
 
+// What the kernel takes ahead of what it has sent. Without a limit it takes megabytes at once, and
+// a message counts as gone, and its peer as quiet, while a slow link carries it for seconds.
+constexpr int kUnsentBytes = 128 * 1024;
+
 // For a connected socket. Between two processes of one machine nothing can be congested, and a
 // system whose congestion control paces what is sent (BBR) would be held back for nothing.
 void set_up(asio::ip::tcp::socket& socket) {
   error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);
+  ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
+               sizeof(kUnsentBytes));  // a failure costs knowledge only
   const auto here = socket.local_endpoint(error), there = socket.remote_endpoint(error);
   if (error || here.address() != there.address()) return;
   constexpr std::string_view kUnpaced = "reno";  // every Linux has it; a failure costs speed only

@@ -41,9 +41,12 @@ merge::SnapshotRef own_words(const PeerState& peer, Turn& turn) {
 }
 
 Spoken speak(const merge::SnapshotRef& mine, PeerId to, const Frame* like, PeerState& peer) {
-  if (!peer.codec) return {mine, nullptr, mine, std::nullopt};
+  const Spoken raw{mine, nullptr, mine, std::nullopt};
+  if (!peer.codec || (like != nullptr && !like->packed)) return raw;  // answered in kind
   const merge::Packed* const answered = like != nullptr ? like->packed.get() : nullptr;
-  return {nullptr, peer.codec->encode_for(to, mine->span(), answered), mine, std::nullopt};
+  merge::PackedRef packed = peer.codec->encode_for(to, mine->span(), answered);
+  if (!packed) return raw;
+  return {nullptr, std::move(packed), mine, std::nullopt};
 }
 
 void missed(PeerId who, const PeerState& peer) {
@@ -53,7 +56,7 @@ void missed(PeerId who, const PeerState& peer) {
 bool mirrors(const PeerState& peer) { return peer.codec && peer.codec->mirrors(); }
 
 void reflect(Spoken& spoken, const PeerState& peer, Turn& turn) {
-  if (!mirrors(peer)) return;
+  if (!mirrors(peer) || !spoken.packed) return;
   Heard seen = decode(*spoken.packed, *spoken.base, std::nullopt, *peer.codec, turn);
   HS_CHECK(seen.in != nullptr);  // a codec reads what it has written
   if (peer.codec->looks()) peer.codec->said(mean_square(seen.in->span(), spoken.base->span()));

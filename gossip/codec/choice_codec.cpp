@@ -47,10 +47,6 @@ void ChoiceCodec::state(Archive& archive) {
     archive(("rung " + std::to_string(i)).c_str(), *codecs_[i]);
 }
 
-CodecChange ChoiceCodec::change(std::size_t from, std::size_t to) const {
-  return {rungs_[from].plan->text(), rungs_[to].plan->text()};
-}
-
 ChoicePlan::ChoicePlan(std::string text, std::vector<ChoiceCodec::Rung> rungs)
     : text_(std::move(text)), rungs_(std::move(rungs)) {
   for (const ChoiceCodec::Rung& each : rungs_)

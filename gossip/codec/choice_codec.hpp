@@ -20,19 +20,19 @@ class ChoiceCodec : public Codec {
   // All of them mirror. `rungs` outlive the codec.
   ChoiceCodec(const std::vector<Rung>& rungs, kernels::PeerId self);
 
-  merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) final;
+  merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) override;
   Unpacked decode(const merge::Packed& message, std::span<const float> base,
                   std::span<float> in) const final;
   bool mirrors() const final { return true; }
   void forget() final;
   void state(Archive& archive) override;
-  const std::string* spoken() const final { return spoken_; }
+  const std::string* spoken() const override { return spoken_; }
 
  protected:
   virtual std::size_t rung() const = 0;  // to speak now
   std::size_t rungs() const { return rungs_.size(); }
   std::size_t spoken_rung() const { return spoken_rung_; }  // of the newest message
-  CodecChange change(std::size_t from, std::size_t to) const;
+  const std::string& text_of(std::size_t rung) const { return rungs_[rung].plan->text(); }
 
  private:
   std::optional<std::size_t> rung_of(const merge::Packed& message) const;

@@ -41,7 +41,8 @@ class Codec {
   // The next message of this peer about its weights; what has been published is brought up to
   // date. `like`: a decoded message of a partner; the answer speaks of the same weights where the
   // codec can do so without saying which. Weights that are not finite are left out, or sent as
-  // what they were at the start where the codec must say something.
+  // what they were at the start where the codec must say something. Null: the weights are to travel
+  // as they are, which only a codec of a plan with also_raw() says, and never to a `like`.
   virtual merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) = 0;
 
   // Fills `in` with what the message says and with `base` where it says nothing (all three of the
@@ -94,8 +95,9 @@ class CodecPlan {
  public:
   virtual ~CodecPlan() = default;
   virtual std::unique_ptr<Codec> make(kernels::PeerId self) const = 0;
-  virtual const std::string& text() const = 0;  // the spec, canonical: for hello, logs, events
-  virtual std::size_t most_bytes() const = 0;   // no message is longer
+  virtual const std::string& text() const = 0;     // the spec, canonical: for hello, logs, events
+  virtual std::size_t most_bytes() const = 0;      // no message is longer
+  virtual bool also_raw() const { return false; }  // peers may send weights as they are as well
 };
 
 }  // namespace hearsay::gossip

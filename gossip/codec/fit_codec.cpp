@@ -40,7 +40,7 @@ void Fit::state(Archive& archive) {
 std::optional<CodecChange> FitCodec::heard(double mean_square_distance) {
   const std::size_t before = fit_.rung();
   if (!fit_.heard(mean_square_distance)) return std::nullopt;
-  return change(before, fit_.rung());
+  return CodecChange{text_of(before), text_of(fit_.rung())};
 }
 
 void FitCodec::state(Archive& archive) {

@@ -10,8 +10,10 @@
 namespace hearsay::gossip {
 namespace {
 
-std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs) {
-  std::vector<double> bytes;
+const std::string kRaw = "raw";
+
+std::vector<double> bytes_of(const std::vector<LadderCodec::Rung>& rungs, double raw_bytes) {
+  std::vector<double> bytes{raw_bytes};
   for (const LadderCodec::Rung& each : rungs)
     bytes.push_back(static_cast<double>(each.plan->most_bytes()));
   return bytes;
@@ -67,22 +69,30 @@ void Ladder::state(Archive& archive) {
     archive.fail("shortest", "is out of range");
 }
 
-LadderCodec::LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self)
-    : ChoiceCodec(rungs, self), bytes_(bytes_of(rungs)), ladder_(bytes_) {}
+LadderCodec::LadderCodec(const std::vector<Rung>& coded, double raw_bytes, kernels::PeerId self)
+    : ChoiceCodec(coded, self), bytes_(bytes_of(coded, raw_bytes)), ladder_(bytes_) {}
+
+merge::PackedRef LadderCodec::encode(std::span<const float> weights, const merge::Packed* like) {
+  said_raw_ = like == nullptr && level() == 0;
+  return said_raw_ ? nullptr : ChoiceCodec::encode(weights, like);
+}
+
+const std::string* LadderCodec::spoken() const { return said_raw_ ? &kRaw : ChoiceCodec::spoken(); }
 
 std::optional<CodecChange> LadderCodec::changed_from(std::size_t before) const {
-  if (rung() == before) return std::nullopt;
-  return change(before, rung());
+  const auto text = [&](std::size_t at) { return at == 0 ? kRaw : text_of(at - 1); };
+  if (level() == before) return std::nullopt;
+  return CodecChange{text(before), text(level())};
 }
 
 std::optional<CodecChange> LadderCodec::adapt(double busy) {
-  const std::size_t before = rung();
+  const std::size_t before = level();
   ladder_.add(busy);
   return changed_from(before);
 }
 
 std::optional<CodecChange> LadderCodec::afford(double bytes) {
-  const std::size_t before = rung();
+  const std::size_t before = level();
   first_ = 0;
   while (first_ + 1 < bytes_.size() && bytes_[first_] > bytes) ++first_;
   return changed_from(before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codecs in a row, from every bit to few of some weights, and the one to speak by how busy
+// From whole weights to few bits of some, in a row, and the one to speak by how busy
 // exchanges keep a peer: `--codec auto`. On a fast link weights travel whole, since a codec would
 // cost more time than it saves; on a slow one ever less of them does, so that merges are not
 // missed. Answers are in the codec of the question, so partners need not agree. Compute lane of one
@@ -7,7 +7,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gossip/codec/choice_codec.hpp"
@@ -50,29 +55,40 @@ class Ladder {
   bool is_rising_ = true;  // no step up has been in vain yet
 };
 
+// The first level is no codec: weights travel as they are, and are neither written down nor read.
+// Below it, level i is rung i - 1 of the choice.
 class LadderCodec final : public ChoiceCodec {
  public:
-  LadderCodec(const std::vector<Rung>& rungs, kernels::PeerId self);
+  LadderCodec(const std::vector<Rung>& coded, double raw_bytes, kernels::PeerId self);
+  merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) override;
   std::optional<CodecChange> adapt(double busy) override;
-  // The first rung whose messages have no more bytes, or the last: none with more is spoken.
+  // The first level whose messages have no more bytes, or the last: none with more is spoken.
   std::optional<CodecChange> afford(double bytes) override;
+  const std::string* spoken() const override;
   void state(Archive& archive) override;
 
  private:
-  std::size_t rung() const override { return std::max(ladder_.rung(), first_); }
+  std::size_t level() const { return std::max(ladder_.rung(), first_); }
+  std::size_t rung() const override { return std::max<std::size_t>(level(), 1) - 1; }
   std::optional<CodecChange> changed_from(std::size_t before) const;
 
-  std::vector<double> bytes_;  // [rung] of a message
-  std::size_t first_ = 0;      // rung that the bandwidth is enough for
+  std::vector<double> bytes_;  // [level] of a message
+  std::size_t first_ = 0;      // level that the bandwidth is enough for
+  bool said_raw_ = false;      // in the newest message
   Ladder ladder_;
 };
 
 class LadderPlan final : public ChoicePlan {
  public:
-  using ChoicePlan::ChoicePlan;
+  LadderPlan(std::string text, std::vector<ChoiceCodec::Rung> coded, std::size_t weights)
+      : ChoicePlan(std::move(text), std::move(coded)), raw_bytes_(sizeof(float) * weights) {}
   std::unique_ptr<Codec> make(kernels::PeerId self) const override {
-    return std::make_unique<LadderCodec>(rungs(), self);
+    return std::make_unique<LadderCodec>(rungs(), static_cast<double>(raw_bytes_), self);
   }
+  bool also_raw() const override { return true; }
+
+ private:
+  std::size_t raw_bytes_;
 };
 
 }  // namespace hearsay::gossip

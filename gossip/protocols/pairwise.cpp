@@ -62,7 +62,7 @@ class Pairwise final : public PendingExchange {
       answer = speak(mine, request.from, &request, peer);
       reflect(*answer, peer, turn);
     }
-    const merge::Snapshot* const base = answer ? answer->base.get() : nullptr;
+    const merge::Snapshot* const base = answer && answer->packed ? answer->base.get() : nullptr;
     const merge::Decision decision = merge_in({request, heard, base, std::nullopt}, peer, turn);
     if (decision.verdict == merge::Verdict::refuse) {
       if (answer) missed(request.from, peer);

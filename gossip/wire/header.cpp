@@ -95,10 +95,12 @@ std::string payload_fault(const Header& h, const Expectation& expected) {
     return "a payload of " + std::to_string(h.payload_bytes) + " bytes where " + belongs +
            " belong";
   };
-  if (expected.most_packed_bytes > 0 && speaks_codec(kind)) {
-    if (!h.packed) return "raw weights in a pool with a codec";
-    const bool fits = h.payload_bytes > 0 && h.payload_bytes <= expected.most_packed_bytes;
-    return fits ? "" : wrong("1 to " + std::to_string(expected.most_packed_bytes));
+  const CodecBounds& codec = expected.codec;
+  const bool may_be_packed = codec.most_bytes > 0 && speaks_codec(kind);
+  if (may_be_packed && !h.packed && !codec.also_raw) return "raw weights in a pool with a codec";
+  if (may_be_packed && h.packed) {
+    const bool fits = h.payload_bytes > 0 && h.payload_bytes <= codec.most_bytes;
+    return fits ? "" : wrong("1 to " + std::to_string(codec.most_bytes));
   }
   if (h.packed) return "a message of a codec where none belongs";
   if (kind == FrameKind::chunk) {

@@ -17,7 +17,7 @@
 
 namespace hearsay::gossip::wire {
 
-inline constexpr std::uint8_t kVersion = 6;
+inline constexpr std::uint8_t kVersion = 7;
 inline constexpr std::size_t kHeaderBytes = 60;  // with its own checksum
 inline constexpr std::size_t kTrailerBytes = 4;  // checksum of prefix and payload
 inline constexpr std::size_t kTicketBytes = 96;  // instead of values that are handed over
@@ -72,21 +72,27 @@ struct WireFault {
 HeaderBytes encode_header(const Header& header);
 std::variant<Header, WireFault> decode_header(std::span<const std::byte, kHeaderBytes> bytes);
 
+// What may come in a pool with a codec.
+struct CodecBounds {
+  std::uint64_t most_bytes = 0;  // of a message of the codec; 0: the pool has none
+  bool also_raw = false;         // weights as they are as well
+};
+
 // What this end of an open connection expects of the other.
 struct Expectation {
   PeerId self, other;
   std::uint32_t peers = 0;
   std::uint64_t model_values = 0;
-  std::uint64_t most_packed_bytes = 0;  // of a message of the pool's codec; 0: the pool has none
-  std::uint32_t sketch_values = 0;      // of a sketch; 0: the pool shares none
-  std::uint64_t example_bytes = 0;      // of an example; 0: the pool passes none on
-  bool can_take = false;                // weights may be handed over, as this end has said
+  CodecBounds codec;
+  std::uint32_t sketch_values = 0;  // of a sketch; 0: the pool shares none
+  std::uint64_t example_bytes = 0;  // of an example; 0: the pool passes none on
+  bool can_take = false;            // weights may be handed over, as this end has said
 };
 // Empty when the frame may come: right sender and receiver, known kind, payload of exactly the
 // model's size (chunk: a slice's size at most; in a pool with a codec a push, request or reply is a
-// message of it, within its bound; examples: 1 to 64 of the pool's size), handed over only where
-// that was asked for, no more votes, pulses and sketches than there are bounds for, and sketches
-// only of the pool's size and beside weights.
+// message of it, within its bound, or where it allows that the weights as they are; examples: 1 to
+// 64 of the pool's size), handed over only where that was asked for, no more votes, pulses and
+// sketches than there are bounds for, and sketches only of the pool's size and beside weights.
 std::string find_fault(const Header& header, const Expectation& expected);
 
 Header header_of(const Frame& frame);

@@ -17,7 +17,7 @@ namespace hearsay::gossip::wire {
 namespace {
 
 constexpr std::uint64_t kModel = 1000;
-const Expectation kExpected{PeerId(2), PeerId(1), 4, kModel};
+const Expectation kExpected{PeerId(2), PeerId(1), 4, kModel, {}};
 
 Header request() {
   Header h;
@@ -207,7 +207,7 @@ TEST_CASE("a frame must be what this connection expects") {
 
 TEST_CASE("in a pool with a codec weights come in it, within its bound, and models whole") {
   Expectation expected = kExpected;
-  expected.most_packed_bytes = 500;
+  expected.codec.most_bytes = 500;
   const auto fault = [&](FrameKind kind, bool packed, std::uint64_t bytes) {
     return fault_of(kind, packed, bytes, expected);
   };
@@ -221,6 +221,13 @@ TEST_CASE("in a pool with a codec weights come in it, within its bound, and mode
     CHECK(fault(kind, false, 4 * kModel) == "raw weights in a pool with a codec");
     CHECK(fault(kind, false, 0) == "raw weights in a pool with a codec");
   }
+  expected.codec.also_raw = true;
+  for (const FrameKind kind : {FrameKind::push, FrameKind::request, FrameKind::reply}) {
+    CHECK(fault(kind, false, 4 * kModel).empty());
+    CHECK(fault(kind, false, 4 * kModel - 4).ends_with(" belong"));
+    CHECK(fault(kind, true, 501) == "a payload of 501 bytes where 1 to 500 belong");
+    CHECK(fault(kind, true, 4 * kModel).ends_with("where 1 to 500 belong"));
+  }
   for (const FrameKind kind : {FrameKind::model, FrameKind::returned}) {
     CHECK(fault(kind, false, 4 * kModel).empty());
     CHECK(fault(kind, true, 4 * kModel) == "a message of a codec where none belongs");
@@ -228,7 +235,7 @@ TEST_CASE("in a pool with a codec weights come in it, within its bound, and mode
   CHECK(fault(FrameKind::chunk, true, 100) == "a message of a codec where none belongs");
   CHECK(fault(FrameKind::ping, true, 0) == "a message of a codec where none belongs");
   CHECK(fault(FrameKind::ping, false, 0).empty());
-  expected.most_packed_bytes = 0;
+  expected.codec.most_bytes = 0;
   CHECK(fault(FrameKind::push, true, 100) == "a message of a codec where none belongs");
   CHECK(fault(FrameKind::push, true, 4 * kModel) == "a message of a codec where none belongs");
   CHECK(fault(FrameKind::push, false, 4 * kModel).empty());
@@ -275,10 +282,10 @@ TEST_CASE("the worked example of format.md is what the code writes") {
   snapshot->values[1] = -2.5f;
   reply.values = snapshot;
   const std::string_view shown =
-      "68 73 06 03 04 01 01 00 01 00 00 00 02 00 00 00 "
+      "68 73 07 03 04 01 01 00 01 00 00 00 02 00 00 00 "
       "07 00 00 00 00 00 00 00 05 00 00 00 00 00 00 00 "
       "40 e2 01 00 00 00 00 00 00 00 00 00 00 00 e0 3f "
-      "08 00 00 00 00 00 00 00 d3 df 7a 0b "
+      "08 00 00 00 00 00 00 00 7a 69 97 01 "
       "03 00 00 00 02 00 00 00 "
       "01 00 00 00 04 00 00 00 3c 00 00 00 "
       "00 00 80 3f 00 00 20 c0 "

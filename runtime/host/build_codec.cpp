@@ -288,4 +288,9 @@ std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& confi
       build_codec(config.codec, layout, zeros, config.seed), start.size());
 }
 
+gossip::wire::CodecBounds bounds_of(const gossip::CodecPlan* codec) {
+  if (codec == nullptr) return {};
+  return {codec->most_bytes(), codec->also_raw()};
+}
+
 }  // namespace hearsay::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of --codec:
 //   raw                        weights as they are: no codec
-//   auto                       fp32, int8, int4 or blocks, by how busy the link is
+//   auto                       raw, int8, int4 or blocks, by how busy the link is
 //   fp32, bf16, int8, int4     every weight; int8:block=128 (values a scale: 32, 64, 128, 256)
 //   lloyd3, lloyd2, sign       the same in 3, 2, 1 bits
 //   topk:1%, threshold:1%      the weights that changed most; exact, or by a threshold in one pass
@@ -30,6 +30,7 @@
 #include <span>
 
 #include "gossip/codec/plan.hpp"
+#include "gossip/wire/header.hpp"
 #include "runtime/config/run_config.hpp"
 #include "runtime/config/spec.hpp"
 
@@ -47,5 +48,8 @@ std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
 std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& config,
                                                           const kernels::Layout& layout,
                                                           std::span<const float> start);
+
+// What partners may send in a pool of this codec; nullptr: raw.
+gossip::wire::CodecBounds bounds_of(const gossip::CodecPlan* codec);
 
 }  // namespace hearsay::runtime

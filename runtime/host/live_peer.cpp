@@ -13,6 +13,7 @@
 #include "kernels/core/errc.hpp"
 #include "kernels/ops/gemm.hpp"
 #include "runtime/config/protocol_kinds.hpp"
+#include "runtime/host/build_codec.hpp"
 #include "runtime/host/examples_log.hpp"
 #include "runtime/host/log_lane.hpp"
 #include "runtime/host/peer_files.hpp"
@@ -161,7 +162,7 @@ PeerResult LivePeer::run(const RunDir& run, const PeerPlace& given, const gossip
   hello.book = place.book;
   transport_->hand_over_by(work_.make_handover());
   transport_->start(std::move(hello), arrivals_, place.late || place.incarnation > 0,
-                    place.admission, codec != nullptr ? codec->most_bytes() : 0);
+                    place.admission, bounds_of(codec));
   PeerResult result = train(*writer, run, version, outside);
   if (const auto why = displaced()) {  // the files are another's now
     result.alive = false;

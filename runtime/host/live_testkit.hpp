@@ -14,6 +14,7 @@
 
 #include "kernels/core/errc.hpp"
 #include "runtime/host/assembly.hpp"
+#include "runtime/host/build_codec.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/live_host.hpp"
 #include "runtime/sim/vector_trainer.hpp"
@@ -89,7 +90,7 @@ struct Peer {
     if (codec) hello.codec = codec->text();
     for (std::uint32_t i = 0; i < addresses.size(); ++i)
       hello.book.push_back({PeerId(i), 0, addresses[i]});
-    transport->start(std::move(hello), arrivals, false, {}, codec ? codec->most_bytes() : 0);
+    transport->start(std::move(hello), arrivals, false, {}, bounds_of(codec.get()));
     LiveOptions options;
     options.self = self;
     options.epochs = config.epochs;

@@ -74,12 +74,12 @@ Endpoint Transport::Lane::listening() const {
 }
 
 void Transport::Lane::start(Hello self, TransportEvents& events, bool greets, Admission admission,
-                            std::uint64_t most_packed_bytes) {
+                            gossip::wire::CodecBounds codec) {
   HS_CHECK(!thread_.joinable() && self.peer.value < self.peers);
   self_ = std::move(self);
   if (handover_) self_.handover = handover_->offer();
   admission_ = std::move(admission);
-  most_packed_bytes_ = most_packed_bytes;
+  codec_ = codec;
   events_ = &events;
   for (std::uint32_t i = 0; i < self_.peers; ++i) {
     Link& link = links_.emplace_back();
@@ -261,7 +261,7 @@ void Transport::Lane::lost(Link& link, const ConnectionRef& connection, const st
   connection->close(why);
   link.departed |= departed;
   std::erase(link.open, connection);
-  link.lending.erase(connection);  // nobody takes that any more
+  link.lending.erase(connection);          // nobody takes that any more
   if (link.open.empty() && link.source) {  // lets go of memory of a process that may be dead
     link.source = nullptr;
     link.offer.clear();
@@ -355,8 +355,8 @@ Transport::~Transport() = default;
 Endpoint Transport::listening() const { return lane_->listening(); }
 Endpoint Transport::announced() const { return lane_->announced(); }
 void Transport::start(Hello self, TransportEvents& events, bool greets, Admission admission,
-                      std::uint64_t most_packed_bytes) {
-  lane_->start(std::move(self), events, greets, std::move(admission), most_packed_bytes);
+                      gossip::wire::CodecBounds codec) {
+  lane_->start(std::move(self), events, greets, std::move(admission), codec);
 }
 void Transport::hand_over_by(std::shared_ptr<Handover> handover) {
   lane_->hand_over_by(std::move(handover));

@@ -33,7 +33,7 @@ class Transport::Lane {
   bool gather(const Gathering& plan);  // join.cpp
   Endpoint announced() const { return announced_; }
   void start(Hello self, TransportEvents& events, bool greets, Admission admission,
-             std::uint64_t most_packed_bytes);
+             gossip::wire::CodecBounds codec);
   void hand_over_by(std::shared_ptr<Handover> handover) { handover_ = std::move(handover); }
   void post(gossip::Frame frame, Delivery delivery);
   bool drain(std::chrono::nanoseconds at_most);
@@ -147,7 +147,7 @@ class Transport::Lane {
   Endpoint announced_;
   Hello self_;  // its book is made anew for every handshake
   Admission admission_;
-  std::uint64_t most_packed_bytes_ = 0;
+  gossip::wire::CodecBounds codec_;
   std::shared_ptr<Handover> handover_;  // null: nothing is handed over
   TransportEvents* events_ = nullptr;
   std::deque<Link> links_;                     // by peer id; addresses stay

@@ -169,9 +169,9 @@ Transport::Lane::Task Transport::Lane::dial(Link& link) {
 asio::awaitable<Status> Transport::Lane::read_frame(Link& link, const ConnectionRef& connection,
                                                     const wire::Header& header,
                                                     gossip::Frame& out) {
-  const std::string fault = wire::find_fault(
-      header, {self_.peer, link.peer, self_.peers, self_.layout.size(), most_packed_bytes_,
-               self_.sketch_values, self_.example_bytes, link.source != nullptr});
+  const std::string fault =
+      wire::find_fault(header, {self_.peer, link.peer, self_.peers, self_.layout.size(), codec_,
+                                self_.sketch_values, self_.example_bytes, link.source != nullptr});
   if (!fault.empty()) co_return Status(fault);
   out = wire::frame_of(header);
   wire::Crc32c sum;

@@ -153,7 +153,7 @@ void PoolPeer::start(std::vector<Endpoint> addresses) {
   Hello self = hello;
   for (std::uint32_t i = 0; i < addresses.size(); ++i)
     self.book.push_back({kernels::PeerId(i), 0, std::move(addresses[i])});
-  transport.start(std::move(self), seen, false, {}, most_packed_bytes);
+  transport.start(std::move(self), seen, false, {}, {most_packed_bytes, false});
 }
 
 void PoolPeer::ping(std::uint32_t to, std::uint64_t seq) {

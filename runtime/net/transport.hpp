@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "gossip/frame.hpp"
+#include "gossip/wire/header.hpp"
 #include "merge/snapshot.hpp"
 #include "runtime/net/endpoint.hpp"
 #include "runtime/net/handover.hpp"
@@ -79,9 +80,9 @@ class Transport {
   // here. With `greets` it says hello to everybody it hears of: whoever comes late or comes back is
   // known to all by that.
   // With an admission it lets others in by hand.
-  // `most_packed_bytes` bounds messages of the pool's codec; 0: it has none.
+  // `codec`: what the pool's codec may say.
   void start(Hello self, TransportEvents& events, bool greets = false, Admission admission = {},
-             std::uint64_t most_packed_bytes = 0);
+             gossip::wire::CodecBounds codec = {});
   // Any thread; never waits. A corrupted frame goes out with one wrong byte, for tests of others.
   enum class Delivery : bool { whole, corrupted };
   void send(gossip::Frame frame, Delivery delivery = Delivery::whole);

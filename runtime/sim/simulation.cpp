@@ -299,7 +299,9 @@ Simulation::Sizes Simulation::sizes() const {
   s.smallest_shard = *low;
   s.largest_shard = *high;
   s.test_examples = test_.count();
-  s.most_message_bytes = plan_.codec ? plan_.codec->most_bytes() : sizeof(float) * s.parameters;
+  s.most_message_bytes = plan_.codec ? plan_.codec->most_bytes() : 0;
+  if (!plan_.codec || plan_.codec->also_raw())
+    s.most_message_bytes = std::max(s.most_message_bytes, sizeof(float) * s.parameters);
   s.steps_per_epoch = (*high + config_.batch - 1) / config_.batch;
   // weights, optimiser state, block mark, one snapshot sent and one received; the shard's bytes
   const std::size_t moments = config_.optimizer.name == "adamw" ? 2 : 1;

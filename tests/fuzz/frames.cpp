@@ -83,7 +83,7 @@ std::optional<Frame> read_frame(fuzz::Bytes& in, Mend mend, LocalModel& model) {
   const auto* const header = std::get_if<wire::Header>(&decoded);
   if (header == nullptr) return std::nullopt;
   require(wire::encode_header(*header) == bytes, "an accepted header gives its bytes again");
-  if (!wire::find_fault(*header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues, 0,
+  if (!wire::find_fault(*header, {PeerId(0), header->from, fuzz::kPeers, fuzz::kValues, {},
                                   fuzz::kSketchValues, fuzz::kExamples.bytes()})
            .empty() ||
       header->from == PeerId(0) || header->from.value >= fuzz::kPeers)

@@ -122,7 +122,7 @@ class Seat {
   void check_sent(const gossip::Frame& frame) const {
     require(frame.from == kernels::PeerId(0) && frame.to.value < kPeers, "frames go to peers");
     const gossip::wire::Header header = gossip::wire::header_of(frame);
-    require(gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, 0,
+    require(gossip::wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, {},
                                               kSketchValues, kExamples.bytes()})
                 .empty(),
             "what is sent would be accepted");

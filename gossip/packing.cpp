@@ -83,12 +83,13 @@ void record_change(const CodecChange& change, Turn& turn) {
   turn.record(std::move(event.add("from", change.from).add("to", change.to)));
 }
 
-void adapt(Time took, PeerState& peer, Turn& turn) {
+bool adapt(Time took, PeerState& peer, Turn& turn) {
   const Time interval = peer.merge_interval();
-  if (!peer.codec || interval <= Time{0}) return;
+  if (!peer.codec || interval <= Time{0}) return false;
   const double busy = static_cast<double>(took.count()) / static_cast<double>(interval.count());
   const auto change = peer.codec->adapt(busy);
   if (change) record_change(*change, turn);
+  return change.has_value();
 }
 
 void afford(PeerState& peer, Turn& turn) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own weights into messages, and messages into whole models: in the pool's codec where it has one,
-// else as they are. Invariant: a message that cannot be read changes nothing but what is known of
-// its sender. Compute lane. Cost: raw nothing; else one pass of the codec a call.
+// Own weights into messages, and messages into whole models: in the pool's codec where it has one
+// and speaks in it, else as they are. Invariant: a message that cannot be read changes nothing but
+// what is known of its sender. Compute lane. Cost: raw nothing; else one pass of the codec a call.
 #pragma once
 
 #include <optional>
@@ -47,8 +47,8 @@ struct Heard {
 Heard hear(const Frame& frame, const merge::Snapshot* base, const PeerState& peer, Turn& turn);
 
 // An exchange took that long, waiting included: a codec that adapts may speak another way from now
-// on, which is recorded.
-void adapt(Time took, PeerState& peer, Turn& turn);
+// on, which is recorded. Whether it does.
+bool adapt(Time took, PeerState& peer, Turn& turn);
 // --bandwidth has a say too: what a message may have, for merges to come as often as they should.
 void afford(PeerState& peer, Turn& turn);
 void record_change(const CodecChange& change, Turn& turn);

@@ -15,13 +15,13 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
     start(out);
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     gradient_ready(done->report, model, out);
-    if (ring_.advance(model.gradient(), model, out)) step_finished(now, out);
+    if (ring_->advance(model.gradient(), model, out)) step_finished(now, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
-    ring_.receive(in->frame, out);
-    if (ring_.advance(model.gradient(), model, out)) step_finished(now, out);
+    ring_->receive(in->frame, out);
+    if (ring_->advance(model.gradient(), model, out)) step_finished(now, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
-    if (ring_.is_broken()) finish(*stop_reason_, true, out);
+    if (ring_->is_broken()) finish(*stop_reason_, true, out);
   } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
     partner_down(down->who, out);
   }
@@ -33,7 +33,7 @@ void Ddp::start(Actions& out) {
   const std::uint64_t budget = settings_.epochs * settings_.steps_per_epoch;
   out.push_back(action::Record{joined_event(
       settings_.incarnation, counters_.steps > 0 ? "resumed" : "start", counters_.steps, budget)});
-  ring_.begin_again(counters_.steps > 0);
+  ring_->begin_again(counters_.steps > 0);
   done_ = false;
   stop_reason_.reset();
   if (counters_.steps >= budget) return finish("finished", true, out);
@@ -55,12 +55,12 @@ void Ddp::gradient_ready(const StepReport& report, LocalModel& model, Actions& o
   own_examples_ =
       std::isfinite(report.loss) ? report.samples : std::numeric_limits<double>::quiet_NaN();
   // The wish to stop is latched here: all slices of a step say the same.
-  ring_.begin(counters_.steps, {own_examples_, stop_reason_.has_value()}, model.gradient(), model,
-              out);
+  ring_->begin(counters_.steps, {own_examples_, stop_reason_.has_value()}, model.gradient(), model,
+               out);
 }
 
 void Ddp::step_finished(Time now, Actions& out) {
-  const auto [examples, stop_agreed] = ring_.total();
+  const auto [examples, stop_agreed] = ring_->total();
   ++counters_.steps;
   counters_.samples += report_.samples;
   log_.add(report_);
@@ -84,7 +84,7 @@ void Ddp::step_finished(Time now, Actions& out) {
 }
 
 void Ddp::state(Archive& archive) {
-  archive("counters", counters_)("log", log_)("report", report_)("ring", ring_)("done", done_);
+  archive("counters", counters_)("log", log_)("report", report_)("ring", *ring_)("done", done_);
   archive("own_examples", own_examples_)("stop", stop_reason_);
 }
 

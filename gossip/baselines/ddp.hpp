@@ -3,15 +3,17 @@
 // are averaged by a ring all-reduce and everyone takes the same step; nobody is ever ahead of
 // anybody. Communication: that of a round of ring_all_reduce.hpp a step. Gradients are weighted by
 // examples, so short last mini-batches count for what they are. All peers hold the same bits after
-// every step.
+// every step. In a codec gradients go round as messages (ring_gather.hpp), and what these leave out
+// is said later.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "gossip/baselines/all_reduce.hpp"
 #include "gossip/baselines/epoch_log.hpp"
-#include "gossip/baselines/ring_all_reduce.hpp"
 #include "gossip/protocol.hpp"
 
 namespace hearsay::gossip {
@@ -22,12 +24,14 @@ struct DdpSettings {
   std::uint64_t steps_per_epoch = 1,
                 epochs = 1;  // the same for all peers: those of the largest shard
   std::uint32_t incarnation = 0;
+  ReduceSettings reduce{};
 };
 
 class Ddp final : public Protocol {
  public:
   explicit Ddp(const DdpSettings& settings)
-      : settings_(settings), ring_(settings.self, settings.peers) {}
+      : settings_(settings),
+        ring_(make_all_reduce(settings.self, settings.peers, settings.reduce)) {}
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return counters_; }
   // The ring ends with the first that is gone.
@@ -45,7 +49,7 @@ class Ddp final : public Protocol {
   Counters counters_;
   EpochLog log_;
   StepReport report_;
-  RingAllReduce ring_;
+  std::unique_ptr<AllReduce> ring_;
   bool done_ = false;
   double own_examples_ = 0.0;  // NaN when the own loss is not finite
   std::optional<std::string> stop_reason_;

@@ -18,11 +18,11 @@ void Diloco::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     step_done(done->report, now, model, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
-    ring_.receive(in->frame, out);
+    ring_->receive(in->frame, out);
     take_waiting(now, model, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
-    if (ring_.is_broken()) finish(*stop_reason_, true, out);
+    if (ring_->is_broken()) finish(*stop_reason_, true, out);
   } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
     partner_down(down->who, out);
   }
@@ -36,8 +36,8 @@ void Diloco::start(Time now, LocalModel& model, Actions& out) {
                                             counters_.steps, budget())});
   // Empty: the pool has another size than the one it goes on from, where a round had ended.
   if (is_first || outer_.slow().empty()) outer_.begin(model);
-  const bool was_reducing = ring_.is_reducing();
-  ring_.begin_again(!is_first);
+  const bool was_reducing = ring_->is_reducing();
+  ring_->begin_again(!is_first);
   values_ = {};
   done_ = false;
   stop_reason_.reset();
@@ -79,7 +79,7 @@ void Diloco::step_done(const StepReport& report, Time now, LocalModel& model, Ac
 
 void Diloco::take_waiting(Time now, LocalModel& model, Actions& out) {
   if (values_.size() == 0) return;  // the own part is not ready
-  if (ring_.advance(values_.span(), model, out)) round_finished(now, model, out);
+  if (ring_->advance(values_.span(), model, out)) round_finished(now, model, out);
 }
 
 // A loss that is not finite travels as a NaN weight, so that everyone finds out in the same round.
@@ -87,14 +87,18 @@ void Diloco::reduce(LocalModel& model, Actions& out) {
   const merge::SnapshotRef own = model.snapshot();
   values_ = kernels::Buffer<float>(own->size());
   std::copy(own->span().begin(), own->span().end(), values_.data());
-  ring_.begin(
+  if (settings_.reduce.codec) {
+    const std::span<const float> slow = outer_.slow();
+    for (std::size_t i = 0; i < slow.size(); ++i) values_.data()[i] -= slow[i];
+  }
+  ring_->begin(
       round_,
       {is_finite_ ? 1.0 : std::numeric_limits<double>::quiet_NaN(), stop_reason_.has_value()},
       values_.span(), model, out);
 }
 
 void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
-  const RingAllReduce::Sum total = ring_.total();
+  const AllReduce::Sum total = ring_->total();
   ++round_;
   steps_in_round_ = 0;
   const bool is_last = counters_.steps >= budget();
@@ -112,6 +116,10 @@ void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
   const std::span<float> mean = sum.span();
   const float share = static_cast<float>(1.0 / total.weight);
   for (float& value : mean) value *= share;
+  if (settings_.reduce.codec) {
+    const std::span<const float> slow = outer_.slow();
+    for (std::size_t i = 0; i < slow.size(); ++i) mean[i] += slow[i];
+  }
   Turn turn{now, model, out};
   note_restart(outer_.step_to(mean, model), turn);
   if (total.stop) return finish(stop_reason_.value_or("stopped"), true, out);
@@ -120,7 +128,7 @@ void Diloco::round_finished(Time now, LocalModel& model, Actions& out) {
 }
 
 void Diloco::state(Archive& archive) {
-  archive("counters", counters_)("log", log_)("ring", ring_)("done", done_);
+  archive("counters", counters_)("log", log_)("ring", *ring_)("done", done_);
   archive.of_pool(settings_.peers);  // slices of the ring are no whole models, all else is
   archive("outer", outer_);
   archive.array("values", values_);

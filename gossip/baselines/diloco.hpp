@@ -4,15 +4,18 @@
 // the same step of Nesterov's momentum from the slow weights towards that mean
 // (outer_optimizer.hpp). With lr = 1 and mu = 0 it is federated averaging (McMahan 2017, arXiv
 // 1602.05629) of equal shards. Communication: that of a round of ring_all_reduce.hpp every so many
-// mini-batches; all wait for the slowest then. All peers hold the same bits after every round.
+// mini-batches; all wait for the slowest then. All peers hold the same bits after every round. In a
+// codec what each has done since the last round (w - slow) goes round as messages
+// (ring_gather.hpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "gossip/baselines/all_reduce.hpp"
 #include "gossip/baselines/epoch_log.hpp"
-#include "gossip/baselines/ring_all_reduce.hpp"
 #include "gossip/outer/outer_optimizer.hpp"
 #include "gossip/protocol.hpp"
 #include "kernels/core/buffer.hpp"
@@ -27,12 +30,15 @@ struct DilocoSettings {
   std::uint64_t steps_a_round = 1;  // H, at least 1
   OuterSettings outer;              // nesterov
   std::uint32_t incarnation = 0;
+  ReduceSettings reduce{};
 };
 
 class Diloco final : public Protocol {
  public:
   explicit Diloco(const DilocoSettings& settings)
-      : settings_(settings), outer_(settings.outer), ring_(settings.self, settings.peers) {}
+      : settings_(settings),
+        outer_(settings.outer),
+        ring_(make_all_reduce(settings.self, settings.peers, settings.reduce)) {}
   void on(const Input& input, Time now, LocalModel& model, Actions& out) override;
   const Counters& counters() const override { return counters_; }
   // The ring ends with the first that is gone.
@@ -53,7 +59,7 @@ class Diloco final : public Protocol {
   Counters counters_;
   EpochLog log_;
   OuterOptimizer outer_;
-  RingAllReduce ring_;
+  std::unique_ptr<AllReduce> ring_;
   kernels::Buffer<float> values_;  // [weights] own, then summed; empty between rounds
   std::uint64_t round_ = 0, steps_in_round_ = 0;
   double last_loss_ = 0.0;

@@ -44,11 +44,6 @@ bool RingAllReduce::advance(std::span<float> values, LocalModel& model, Actions&
   return false;
 }
 
-bool RingAllReduce::is_asked_to_stop() const {
-  return std::any_of(waiting_.begin(), waiting_.end(),
-                     [](const Frame& frame) { return frame.converged; });
-}
-
 void RingAllReduce::begin_again(bool drop_waiting) {
   if (drop_waiting) waiting_.clear();
   hops_ = 0;

@@ -81,6 +81,22 @@ Frame packed_frame(FrameKind kind, std::uint64_t seq, std::vector<std::uint8_t> 
   return frame;
 }
 
+// Asks without its codec, and answers in it.
+class ShyCodec final : public HalfCodec {
+ public:
+  ShyCodec() : HalfCodec(4, true, 1.0f) {}
+  merge::PackedRef encode(std::span<const float> weights, const merge::Packed* like) override {
+    return like != nullptr ? HalfCodec::encode(weights, like) : nullptr;
+  }
+};
+
+class ShyPlan final : public HalfPlan {
+ public:
+  ShyPlan() : HalfPlan(4, true) {}
+  std::unique_ptr<Codec> make(PeerId) const override { return std::make_unique<ShyCodec>(); }
+  bool also_raw() const override { return true; }
+};
+
 const FieldValue* field_of(const Actions& actions, std::string_view event, std::string_view key) {
   for (const Action& action : actions) {
     const auto* record = std::get_if<action::Record>(&action);
@@ -393,4 +409,32 @@ TEST_CASE("a frame that comes twice is merged once and gets no second answer") {
     CHECK((frame.kind != FrameKind::busy && frame.kind != FrameKind::reply));
   CHECK(pool.b.model.w == before);
   CHECK(pool.b.protocol.counters().merges_refused == 1);
+}
+
+TEST_CASE("weights as they are are answered as they are, messages in the codec in it") {
+  GossipSettings shy = with_codec(0, ExchangeKind::pairwise, true);
+  shy.codec = std::make_shared<const ShyPlan>();
+  Seat a(shy, {1.25f, 2.5f, 3.25f, 4}),
+      b(with_codec(1, ExchangeKind::pairwise, true), {5, -2, 7, 8});
+  const std::vector<float> sum{6.25f, 0.5f, 10.25f, 12};
+  a.on(input::Start{});
+  b.on(input::Start{});
+  for (const bool asks_raw : {true, false}) {
+    Seat &asks = asks_raw ? a : b, &answers = asks_raw ? b : a;
+    Actions out;
+    const Frame question = asks.train_until_weights(&out);
+    CHECK((question.packed == nullptr) == asks_raw);
+    CHECK((question.values != nullptr) == asks_raw);
+    CHECK((text_of(out, "delta.sent", "codec") == "raw") == asks_raw);
+    Frame reply;
+    for (const Frame& frame : answers.take_in(question, &out)) {
+      if (frame.kind == FrameKind::reply) reply = frame;
+    }
+    CHECK((reply.packed == nullptr) == asks_raw);
+    CHECK((reply.values != nullptr) == asks_raw);
+    asks.take_in(reply);
+    CHECK(asks.protocol.counters().merges_applied >= 1);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(a.model.w[i] + b.model.w[i] == sum[i]);
+    if (asks_raw) CHECK(a.model.w == b.model.w);  // by a half each
+  }
 }

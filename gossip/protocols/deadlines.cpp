@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kStepsFirst = 8;     // own mini-batches, for a pool of which nothing is known
 constexpr int kStepsUnknown = 16;  // the same, until an answer is overdue
-constexpr std::size_t kRecent = 15;
 constexpr auto kOverdueLeast = std::chrono::milliseconds(20);
 constexpr std::uint32_t kByChance = 2;  // so many in a row where a third of all exchanges is lost
 
@@ -84,6 +83,7 @@ void Deadlines::answered(PeerId partner, Time took) {
   overdue_in_a_row_ = 0;
 }
 
+void Deadlines::refused(PeerId partner) { by_partner_[partner].quiet = 0; }
 void Deadlines::stayed_quiet(PeerId partner) { ++by_partner_[partner].quiet; }
 void Deadlines::was_too_slow(PeerId partner) { ++by_partner_[partner].slow; }
 

@@ -6,6 +6,7 @@
 // partner met.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,15 +28,19 @@ class Deadlines {
   Time overdue(Time own_step) const;
 
   void answered(PeerId partner, Time took);
+  void refused(PeerId partner);  // it is there; a refusal has no weights, and waits for nothing
   void was_overdue() { ++overdue_in_a_row_; }
   void stayed_quiet(PeerId partner);  // its next limit is twice as long, until it answers
   void was_too_slow(PeerId partner);  // the same for `most`
   void state(Archive& a) {
-    a("by_partner", by_partner_)("pool", pool_)("recent", recent_)("overdue_in_a_row",
-                                                                   overdue_in_a_row_);
+    a("by_partner", by_partner_)("pool", pool_)("recent", recent_);
+    a("overdue_in_a_row", overdue_in_a_row_);
+    if (recent_.size() > kRecent) a.fail("recent", "more than there may be");
   }
 
  private:
+  static constexpr std::size_t kRecent = 15;
+
   struct Estimate {
     Time mean{0}, deviation{0};         // of answers; mean 0: none yet
     std::uint32_t quiet = 0, slow = 0;  // misses in a row

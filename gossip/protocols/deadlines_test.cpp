@@ -78,3 +78,13 @@ TEST_CASE("from the third in a row, overdue answers double the patience, until o
   for (int i = 0; i < 100; ++i) d.was_overdue();
   CHECK(d.overdue(1ms) == Time(limits::kQuietMost));
 }
+
+TEST_CASE("a refusal says that a partner is there, and nothing of how long answers take") {
+  Deadlines d;
+  d.answered(PeerId(1), 500ms);
+  const Time before = d.overdue(1ms), quiet = d.quiet(PeerId(1), 1ms);
+  d.stayed_quiet(PeerId(1));
+  for (int i = 0; i < 20; ++i) d.refused(PeerId(1));
+  CHECK(d.overdue(1ms) == before);
+  CHECK(d.quiet(PeerId(1), 1ms) == quiet);
+}

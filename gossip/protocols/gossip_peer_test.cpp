@@ -296,6 +296,32 @@ TEST_CASE("of several overdue answers the newest are welcome, the oldest comes t
   CHECK(a.seat.protocol.counters().merges_applied == 3);
 }
 
+TEST_CASE("an answer to what gave way for newer ones says how long answers take, once") {
+  Asked a(8);  // asked at 1 s
+  Time now = 1s;
+  for (std::size_t question = 0; question < 3; ++question) {
+    a.overdue(question, now += 20ms);
+    REQUIRE(a.next(now));
+  }
+  a.overdue(3, now += 20ms);
+  REQUIRE(a.next(1200ms));  // the first has given way
+  const auto deadlines = [&] {
+    Archive kept;
+    a.seat.protocol.state(kept);
+    return kept.json().at("exchange").at("deadlines");
+  };
+  CHECK(deadlines().at("recent").empty());
+  CHECK(deadlines().at("overdue_in_a_row") == 4);
+  for (const int time : {1, 2}) {
+    CAPTURE(time);
+    a.answer(0, {9, 9}, 1310ms);
+    CHECK_FALSE(recorded(a.seat.on(input::StepDone{{1, 0.5, 1, 0.1}}, 1310ms), "fault.seen"));
+    CHECK(deadlines().at("recent").size() == 1);
+    CHECK(deadlines().at("recent").at(0) == 310'000'000);
+  }
+  CHECK(deadlines().at("overdue_in_a_row") == 0);
+}
+
 TEST_CASE("a merge that comes to nothing is made up for, and not twice when it is answered late") {
   Asked a(4, 50.0);
   const int steps = a.steps;

@@ -83,7 +83,7 @@ class Pairwise final : public PendingExchange {
       return turn.record(fault_event("late reply", reply.from,
                                      "answers " + std::to_string(reply.answers), "ignored"));
     }
-    adapt(turn.now - entry->started, peer, turn);
+    note_time(entry->started, peer, turn);
     const bool fixed = peer.settings.policy->symmetric();
     // Displacements from one past overshoot where their alphas exceed 1: then the last one counts
     // from the weights as they are.

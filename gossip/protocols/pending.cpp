@@ -28,8 +28,7 @@ void PendingExchange::await(Entry entry, const PeerState& peer, Turn& turn) {
   const Time quiet = deadlines_.quiet(entry.partner, peer.step_time);
   turn.timer_when_quiet(quiet, entry.partner, entry.seq);
   turn.timer(turn.now + deadlines_.most(entry.partner, peer.step_time), entry.seq | kAltogether);
-  turn.timer_when_quiet(deadlines_.overdue(peer.step_time), entry.partner,
-                        entry.seq | kOverdue);
+  turn.timer_when_quiet(deadlines_.overdue(peer.step_time), entry.partner, entry.seq | kOverdue);
   entry_ = std::move(entry);
 }
 
@@ -57,9 +56,16 @@ bool PendingExchange::answers_forgotten(const Frame& frame, PeerState& peer, Tur
   });
   if (found == forgotten_.end()) return false;
   if (std::exchange(found->answered, true)) return true;  // came twice
-  deadlines_.answered(found->partner, turn.now - found->started);
-  adapt(turn.now - found->started, peer, turn);
+  const Time took = turn.now - found->started;
+  if (took > deadlines_.most(frame.from, peer.step_time)) return true;  // was gone meanwhile
+  deadlines_.answered(frame.from, took);
+  note_time(found->started, peer, turn);
   return true;
+}
+
+void PendingExchange::note_time(Time started, PeerState& peer, Turn& turn) {
+  if (started < adapted_) return;
+  if (adapt(turn.now - started, peer, turn)) adapted_ = turn.now;
 }
 
 std::optional<std::size_t> PendingExchange::late_with(std::uint64_t seq) const {
@@ -103,7 +109,10 @@ std::optional<PendingExchange::Entry> PendingExchange::answer(const Frame& frame
   } else {
     return std::nullopt;
   }
-  deadlines_.answered(frame.from, now - ended.started);
+  if (frame.kind == FrameKind::busy)
+    deadlines_.refused(frame.from);
+  else
+    deadlines_.answered(frame.from, now - ended.started);
   peer.table.answered(frame.from);
   if (ended.is_overdue) --missing_;
   if (entry_) ++entry_->crossed;
@@ -125,10 +134,10 @@ void PendingExchange::timeout(std::uint64_t id, PeerState& peer, Turn& turn) {
     return;
   }
   const PeerId partner = entry_->partner;
-  const Time took = turn.now - entry_->started;
+  const Time started = entry_->started;
   entry_.reset();
   slow ? deadlines_.was_too_slow(partner) : deadlines_.stayed_quiet(partner);
-  if (slow) adapt(took, peer, turn);
+  if (slow) note_time(started, peer, turn);
   missed(partner, peer);
   record_half(partner, seq, reason, turn);
   if (peer.table.failed(partner, turn.now, peer.backoff))

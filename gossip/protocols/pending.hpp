@@ -8,7 +8,7 @@
 // between the two for longer than answers take, the next merge goes first. The answer is still
 // welcome when it comes late, of kLate such exchanges: the oldest is given up for a newer one, not
 // before kLateLeast, as answers come that late on busy machines. An answer to one that was given up
-// still says how long answers take.
+// for a newer one still says how long answers take.
 #pragma once
 
 #include <chrono>
@@ -33,9 +33,10 @@ class PendingExchange : public Exchange {
   std::vector<PeerId> overdue() const final;
   std::int64_t missing() const final { return missing_; }
   void state(Archive& a) override {
-    a("entry", entry_)("late", late_)("forgotten", forgotten_)("missing", missing_)("deadlines",
-                                                                                    deadlines_);
+    a("entry", entry_)("late", late_)("forgotten", forgotten_)("missing", missing_);
+    a("deadlines", deadlines_)("adapted", adapted_);
     if (late_.size() > kLate) a.fail("late", "more than there may be");
+    if (forgotten_.size() > kForgotten) a.fail("forgotten", "more than there may be");
   }
 
  protected:
@@ -74,6 +75,8 @@ class PendingExchange : public Exchange {
   bool answers_forgotten(const Frame& frame, PeerState& peer, Turn& turn);
   // Ends and returns the exchange that `frame` answers; nothing when it is not the one awaited.
   std::optional<Entry> answer(const Frame& frame, PeerState& peer, Time now);
+  // To the codec: how long an exchange of what it says now has taken, answered or given up.
+  void note_time(Time started, PeerState& peer, Turn& turn);
 
  private:
   // This of the late exchanges ends without an answer, for that reason.
@@ -86,6 +89,7 @@ class PendingExchange : public Exchange {
   std::deque<Forgotten> forgotten_;  // the newest kForgotten that gave way
   std::int64_t missing_ = 0;
   Deadlines deadlines_;
+  Time adapted_{0};  // when the codec last changed; what was asked before says nothing of it
 };
 
 }  // namespace hearsay::gossip

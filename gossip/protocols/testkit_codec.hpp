@@ -16,7 +16,7 @@
 
 namespace hearsay::gossip::testkit {
 
-class HalfCodec final : public Codec {
+class HalfCodec : public Codec {
  public:
   HalfCodec(std::size_t size, bool mirrors, float grid)
       : size_(size), mirrors_(mirrors), grid_(grid) {}
@@ -66,7 +66,7 @@ class HalfCodec final : public Codec {
   kernels::Buffer<float> published_;
 };
 
-class HalfPlan final : public CodecPlan {
+class HalfPlan : public CodecPlan {
  public:
   HalfPlan(std::size_t size, bool mirrors, float grid = 1.0f)
       : size_(size), mirrors_(mirrors), grid_(grid), text_(mirrors ? "half+mirror" : "half") {}

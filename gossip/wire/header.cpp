@@ -69,7 +69,8 @@ bool carries_model(FrameKind kind) {
 
 // The kinds that are said in the pool's codec, where it has one. A late joiner gets a whole model.
 bool speaks_codec(FrameKind kind) {
-  return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply;
+  return kind == FrameKind::push || kind == FrameKind::request || kind == FrameKind::reply ||
+         kind == FrameKind::chunk;
 }
 
 bool is_about_examples(FrameKind kind) { return kind >= FrameKind::examples; }

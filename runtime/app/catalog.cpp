@@ -12,24 +12,26 @@ namespace hearsay::runtime {
 namespace {
 
 CatalogSection protocols() {
-  return {"protocol",
-          "protocol",
-          {{"pairwise", "pairwise", "two peers move towards each other; the pool's mean is kept",
-            "2 messages, 8N bytes an exchange (4N each way)"},
-           {"push", "push", "the initiator sends, only the receiver changes",
-            "1 message, 4N bytes a merge"},
-           {"push-sum", "push-sum", "push with a weight, so that one-way messages keep the mean",
-            "1 message, 4N bytes a merge; the weight is in the header"},
-           {"choco", "choco | choco:gamma=0.1",
-            "differences to published copies, to all neighbours at once; the pool's mean is kept",
-            "1 message a neighbour, as --codec; 4N bytes of memory a copy"},
-           {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
-           {"ddp", "ddp", "baseline: synchronous ring all-reduce of every mini-batch's gradients",
-            "2(n-1) messages, 8N(n-1)/n bytes a peer and mini-batch"},
-           {"diloco", "diloco | diloco:lr=0.7,mu=0.9",
-            "baseline: all average their weights every --merge-every epochs, then Nesterov's step",
-            "2(n-1) messages, 8N(n-1)/n bytes a peer and round; 8N bytes of memory"}},
-          {}};
+  return {
+      "protocol",
+      "protocol",
+      {{"pairwise", "pairwise", "two peers move towards each other; the pool's mean is kept",
+        "2 messages, 8N bytes an exchange (4N each way)"},
+       {"push", "push", "the initiator sends, only the receiver changes",
+        "1 message, 4N bytes a merge"},
+       {"push-sum", "push-sum", "push with a weight, so that one-way messages keep the mean",
+        "1 message, 4N bytes a merge; the weight is in the header"},
+       {"choco", "choco | choco:gamma=0.1",
+        "differences to published copies, to all neighbours at once; the pool's mean is kept",
+        "1 message a neighbour, as --codec; 4N bytes of memory a copy"},
+       {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
+       {"ddp", "ddp | ddp:feedback=ef|ef21|dgc|none",
+        "baseline: all sum every mini-batch's gradients; in a codec, the rest is said later",
+        "2(n-1) messages, 8N(n-1)/n bytes a peer and step; in a codec n-1 messages"},
+       {"diloco", "diloco | diloco:lr=0.7,mu=0.9,feedback=ef|ef21|none",
+        "baseline: all average their weights every --merge-every epochs, then Nesterov's step",
+        "as ddp, a round instead of a step; 8N bytes of memory"}},
+      {}};
 }
 
 CatalogSection topologies() {
@@ -87,7 +89,7 @@ CatalogSection codecs() {
       "codec",
       "codec",
       {{"raw", "raw", "all weights as they are", "4N bytes a message"},
-       {"auto", "auto", "fp32, int8, int4 or blocks, by how busy the link is",
+       {"auto", "auto", "raw, int8, int4 or blocks, by how busy the link is",
         "memory of all of them, 12N bytes"},
        {"fp32", "fp32", "the same as a message of the codec, to compare", "4N bytes"},
        {"bf16", "bf16", "all weights, the way from the start in 16 bits", "2N bytes"},

@@ -20,7 +20,7 @@
 
 namespace hearsay::runtime {
 
-inline constexpr std::int64_t kCheckpointSchema = 1;
+inline constexpr std::int64_t kCheckpointSchema = 2;
 
 // One safetensors file of it. The values of `pieces` follow each other and fill the layout.
 struct TensorPart {

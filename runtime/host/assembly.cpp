@@ -24,6 +24,7 @@
 #include "runtime/host/build_choco.hpp"
 #include "runtime/host/build_communities.hpp"
 #include "runtime/host/build_outer.hpp"
+#include "runtime/host/build_reduce.hpp"
 #include "runtime/host/build_tune.hpp"
 #include "runtime/sim/tamper.hpp"
 
@@ -97,7 +98,8 @@ void refuse_codec_where_it_does_not_fit(const RunConfig& config) {
   if (config.codec.text == find_option("codec")->default_text) return;
   const std::string given = "--codec " + config.codec.text;
   const std::string& name = config.protocol.name;
-  if (name != "pairwise" && name != "push" && name != "choco") {
+  const bool says_sums = is_synchronous(name);
+  if (!says_sums && name != "pairwise" && name != "push" && name != "choco") {
     throw UsageError(given + ": --protocol " + name +
                      " needs whole models; take --codec raw, or --protocol pairwise or push");
   }
@@ -105,7 +107,7 @@ void refuse_codec_where_it_does_not_fit(const RunConfig& config) {
   const bool measures = config.codec.name == "auto" ||
                         std::any_of(said.begin(), said.end(),
                                     [](const auto& modifier) { return modifier.name == "auto"; });
-  if (measures && name != "pairwise") {
+  if (measures && name != "pairwise" && !says_sums) {
     throw UsageError(given + ": 'auto' goes by what partners answer, and --protocol " + name +
                      " has no answers; take --protocol pairwise, or a codec without 'auto'");
   }
@@ -289,7 +291,9 @@ PoolPlan build_pool_plan(const RunConfig& config) {
   } else if (name == "choco") {
     plan.choco_gamma = choco_gamma(config, *plan.topology);
   } else {
-    reject_unknown("--protocol", config.protocol, {}, 0);
+    reject_unknown(
+        "--protocol", config.protocol,
+        name == "ddp" ? std::vector<std::string>{"feedback"} : std::vector<std::string>{}, 0);
   }
   plan.policy = build_policy(config.merge, fewest_neighbours(*plan.topology, config.peers));
   plan.blocks = build_block_plan(config.merge_every);
@@ -324,6 +328,7 @@ PoolPlan build_pool_plan(const RunConfig& config) {
     refuse_without_effect(config, differs_from_default(config.merge, "merge"), "--merge");
   }
   refuse_outer_where_it_does_not_fit(config, *plan.policy);
+  if (plan.equal_steps) refuse_reduction_where_it_does_not_fit(config);
   refuse_codec_where_it_does_not_fit(config);
   plan.communities = build_communities(config);
   if (plan.policy->needs_likeness() && !(plan.communities && plan.communities->finds())) {
@@ -357,14 +362,16 @@ std::unique_ptr<gossip::Protocol> build_protocol(const RunConfig& config, const 
         gossip::LocalSettings{self, steps_per_epoch, config.epochs, incarnation});
   }
   if (name == "ddp") {
-    return std::make_unique<gossip::Ddp>(
-        gossip::DdpSettings{self, config.peers, steps_per_epoch, config.epochs, incarnation});
+    return std::make_unique<gossip::Ddp>(gossip::DdpSettings{self, config.peers, steps_per_epoch,
+                                                             config.epochs, incarnation,
+                                                             reduce_settings(config, plan.codec)});
   }
   if (name == "diloco") {
     const double steps = plan.blocks.lambda * static_cast<double>(steps_per_epoch);
-    return std::make_unique<gossip::Diloco>(gossip::DilocoSettings{
-        self, config.peers, steps_per_epoch, config.epochs,
-        static_cast<std::uint64_t>(std::max(1ll, std::llround(steps))), *plan.outer, incarnation});
+    return std::make_unique<gossip::Diloco>(
+        gossip::DilocoSettings{self, config.peers, steps_per_epoch, config.epochs,
+                               static_cast<std::uint64_t>(std::max(1ll, std::llround(steps))),
+                               *plan.outer, incarnation, reduce_settings(config, plan.codec)});
   }
   gossip::GossipSettings settings;
   settings.self = self;

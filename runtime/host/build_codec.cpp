@@ -8,6 +8,7 @@
 
 #include "gossip/choco/choco_message.hpp"
 #include "kernels/core/errc.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/host/selection_words.hpp"
 
 namespace hearsay::runtime {
@@ -282,8 +283,10 @@ std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
 std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& config,
                                                           const kernels::Layout& layout,
                                                           std::span<const float> start) {
-  if (config.protocol.name != "choco") return build_codec(config.codec, layout, start, config.seed);
   const std::vector<float> zeros(start.size());
+  if (is_synchronous(config.protocol.name))
+    return build_codec(config.codec, layout, zeros, config.seed);
+  if (config.protocol.name != "choco") return build_codec(config.codec, layout, start, config.seed);
   return std::make_shared<const gossip::ChocoPlan>(
       build_codec(config.codec, layout, zeros, config.seed), start.size());
 }

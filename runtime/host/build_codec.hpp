@@ -44,7 +44,8 @@ std::shared_ptr<const gossip::CodecPlan> build_codec(const Spec& codec,
                                                      std::span<const float> start,
                                                      std::uint64_t seed);
 
-// The codec of a pool: of --protocol choco, that of differences between published copies.
+// The codec of a pool: of --protocol choco, that of differences between published copies; of
+// synchronous baselines, that of gradients or of what a round has done.
 std::shared_ptr<const gossip::CodecPlan> build_pool_codec(const RunConfig& config,
                                                           const kernels::Layout& layout,
                                                           std::span<const float> start);

@@ -107,7 +107,9 @@ std::optional<OuterSettings> outer_settings(const Spec& outer) {
 
 OuterSettings diloco_settings(const Spec& protocol) {
   refuse_modifiers("--protocol", protocol);
-  return nesterov("--protocol", protocol);
+  Spec outer = protocol;  // how sums are said is not the outer optimiser's
+  std::erase_if(outer.args, [](const auto& arg) { return arg.first == "feedback"; });
+  return nesterov("--protocol", outer);
 }
 
 void refuse_outer_where_it_does_not_fit(const RunConfig& config, const merge::Policy& policy) {

@@ -64,8 +64,8 @@ inline RunConfig config_of(std::uint32_t peers, const char* protocol) {
   c.epochs = 100;
   c.batch = 1;
   const auto spec = [](const char* text) { return parse_spec("--test", text); };
-  c.merge_every =
-      spec(std::string(protocol) == "ddp" || std::string(protocol) == "local" ? "1" : "4");
+  c.merge_every = spec(
+      std::string(protocol).starts_with("ddp") || std::string(protocol) == "local" ? "1" : "4");
   c.protocol = spec(protocol);
   c.topology = spec("uniform");
   c.merge = spec("ema:0.5");

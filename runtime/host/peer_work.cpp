@@ -10,6 +10,7 @@
 #include "runtime/device/device_handover.hpp"
 #include "runtime/device/device_model.hpp"
 #include "runtime/host/build_codec.hpp"
+#include "runtime/host/build_reduce.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/pool_result.hpp"
 #include "runtime/train/nn_trainer.hpp"
@@ -34,7 +35,7 @@ PeerWork::PeerWork(const RunConfig& config, kernels::PeerId self, SnapshotPool s
       snapshots_(std::move(snapshots)) {
   kernels::use_one_blas_thread();
   const PoolPlan plan = build_pool_plan(config);
-  const OptimizerOptions optimizer = parse_optimizer(config.optimizer);
+  const OptimizerOptions optimizer = optimizer_after_sums(config);
   const ScheduleKind schedule = build_schedule(config.schedule);
   Dataset dataset = load_dataset(config.data, config.seed);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,

@@ -14,6 +14,7 @@
 #include "runtime/device/device_lane.hpp"
 #include "runtime/device/device_model.hpp"
 #include "runtime/host/build_codec.hpp"
+#include "runtime/host/build_reduce.hpp"
 #include "runtime/host/host_model.hpp"
 #include "runtime/host/thread_lane.hpp"
 #include "runtime/sim/checks/check.hpp"
@@ -64,7 +65,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
       alive_(config.peers, true) {
   kernels::use_one_blas_thread();
   if (plan_.gossips) options_.stop_deadline = kStopDeadline;
-  parse_optimizer(config.optimizer);  // refuses early
+  optimizer_after_sums(config);  // refuses early
   build_schedule(config.schedule);
   partition_ = make_partition(config.split, dataset.train.labels, dataset.train.classes,
                               config.peers, config.seed);
@@ -126,7 +127,7 @@ Simulation::Simulation(const RunConfig& config, Dataset dataset)
 void Simulation::make_peers(const Dataset& dataset) {
   if (device_.on_gpu()) {
     gpus_ = std::make_unique<DevicePool>(device_, *context_, config_.peers, config_.batch,
-                                         parse_optimizer(config_.optimizer));
+                                         optimizer_after_sums(config_));
     gpus_->keep_test_set(dataset.test);
   }
   for (std::uint32_t i = 0; i < config_.peers; ++i) {
@@ -143,7 +144,7 @@ void Simulation::make_trainer(SimPeer& peer, std::uint32_t id, ImageSet shard) {
                                  config_.batch,
                                  config_.epochs,
                                  plan_.equal_steps ? most_steps_ : 0,
-                                 parse_optimizer(config_.optimizer),
+                                 optimizer_after_sums(config_),
                                  build_schedule(config_.schedule),
                                  plan_.probe_share(),
                                  plan_.examples,

@@ -156,8 +156,8 @@ class InspectTest(pools.PoolTest):
         self.assertFalse(found["whole"])
         self.assertRegex(found["damaged"][0], r"inputs\.0\.bin: offset \d+: is torn")
 
-    EXAMPLE = bytes.fromhex("6873060304010100010000000200000007000000000000000500000000000000"
-                            "40e2010000000000000000000000e03f0800000000000000d3df7a0b03000000"
+    EXAMPLE = bytes.fromhex("6873070304010100010000000200000007000000000000000500000000000000"
+                            "40e2010000000000000000000000e03f08000000000000007a69970103000000"
                             "0200000001000000040000003c0000000000803f000020c0bac865ad")
 
     def test_wire_messages_are_told_one_by_one(self):

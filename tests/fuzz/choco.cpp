@@ -117,7 +117,7 @@ class Seat {
   }
   void check_sent(const Frame& frame) const {
     const wire::Header header = wire::header_of(frame);
-    require(wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, plan_->most_bytes()})
+    require(wire::find_fault(header, {frame.to, frame.from, kPeers, kValues, {plan_->most_bytes(), false}})
                 .empty(),
             "what is sent would be accepted");
     if (!frame.packed) return;

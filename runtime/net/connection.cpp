@@ -54,7 +54,7 @@ std::span<const std::byte> bytes_of(const std::uint32_t& value) {
 
 // What the kernel takes ahead of what it has sent. Without a limit it takes megabytes at once, and
 // a message counts as gone, and its peer as quiet, while a slow link carries it for seconds.
-constexpr int kUnsentBytes = 128 * 1024;
+constexpr int kUnsentBytes = 32 * 1024;
 
 // For a connected socket. Between two processes of one machine nothing can be congested, and a
 // system whose congestion control paces what is sent (BBR) would be held back for nothing.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults in live pools: who is lost, who goes on, what the verdict is, all of it in time."""
 
+import statistics
 import time
 
 import harness
@@ -137,12 +138,14 @@ class OtherFaultTest(pools.PoolTest):
         self.assertEqual({peer["reason"] for peer in self.result_of("run")["per_peer"]},
                          {"finished"})
 
-    def test_a_slow_peer_trains_less_in_the_same_time(self):
-        self.launch("-n", "4", *pools.ENDLESS, "--time", "1.5s", "--quiet", "--run", "run",
+    def test_a_slow_peer_takes_longer_for_a_mini_batch(self):
+        self.launch("-n", "4", *pools.ENDLESS, "--time", "3s", "--quiet", "--run", "run",
                     "--chaos", "slow=p03*8")
-        samples = [peer["samples"] for peer in self.result_of("run")["per_peer"]]
-        self.assertLess(samples[3], 0.6 * min(samples[:3]), samples)
-        self.assertGreater(samples[3], 0)
+        steps = [[event["step_ns"] for event in self.log_of(peer) if event["ev"] == "block.finished"]
+                 for peer in range(4)]
+        # A busy machine may start a peer late, take its core away for a while, or be late to slow it.
+        took = [statistics.median(each) for each in steps[:3]]
+        self.assertGreater(statistics.quantiles(steps[3])[2], 3 * max(took), (took, steps[3]))
 
     def test_lost_frames_slow_merging_down_and_nothing_else(self):
         self.launch("-n", "4", *pools.ENDLESS, "--time", "2s", "--quiet", "--run", "run", "--chaos",

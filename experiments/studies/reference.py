@@ -3,7 +3,9 @@
 """Runs the reference pool and its variations, and prints the tables of README.md.
 
     experiments/studies/reference.py --binary build/ci/hearsay --out runs/reference
-                                     [--only NAME,NAME] [--seeds 0,1,2]
+                                     [--only "NAME;NAME"] [--seeds 0,1,2]
+
+Names without commas may be parted by commas as well.
 
 Runs that already have a result.json are not repeated: an interrupted study goes on where it was.
 """
@@ -42,6 +44,10 @@ POOLS = {
     "with confidence": "--merge ema:0.5+confidence:g=2",
     "end game, 8 rounds": "--end-game rounds=8",
     "ddp": "--protocol ddp",
+    "ddp, 1 %, nothing kept": "--protocol ddp:feedback=none --codec topk:1%+int8",
+    "ddp, 1 %, ef": "--protocol ddp --codec topk:1%+int8",
+    "ddp, 1 %, ef21": "--protocol ddp:feedback=ef21 --codec topk:1%+int8",
+    "ddp, 1 %, dgc": "--protocol ddp:feedback=dgc --codec topk:1%+int8",
     "outer nesterov": "--outer nesterov",
     "outer nesterov, lr 1, mu 0.5": "--outer nesterov:lr=1,mu=0.5",
     "outer noloco": "--outer noloco",
@@ -51,6 +57,11 @@ POOLS = {
     "diloco": "--protocol diloco",
     "diloco, lr 1, mu 0.5": "--protocol diloco:lr=1,mu=0.5",
     "diloco, plain mean": "--protocol diloco:lr=1,mu=0",
+    "diloco, plain mean, int8": "--protocol diloco:lr=1,mu=0 --codec int8",
+    "diloco, plain mean, int4": "--protocol diloco:lr=1,mu=0 --codec int4",
+    "diloco, plain mean, 5 %, nothing kept": "--protocol diloco:lr=1,mu=0,feedback=none --codec topk:5%+int8",
+    "diloco, plain mean, 5 %, ef": "--protocol diloco:lr=1,mu=0 --codec topk:5%+int8",
+    "diloco, lr 1, mu 0.5, 5 %, ef": "--protocol diloco:lr=1,mu=0.5 --codec topk:5%+int8",
     "choco, ring, topk": "--protocol choco --topology ring --codec topk:0.1 --merge-every 0.125",
     "choco, ring, int8": "--protocol choco --topology ring --codec int8",
     "pairwise, ring": "--topology ring",
@@ -175,7 +186,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="build/ci/hearsay")
     parser.add_argument("--out", type=pathlib.Path, default="runs/reference")
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--only", type=lambda text: text.split(";" if ";" in text else ","), default=[])
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")],
                         default=[0, 1, 2])
     options = parser.parse_args()

@@ -123,6 +123,15 @@ class LaunchTest(pools.PoolTest):
                       for name in (run, protocol)]
             self.assertEqual(models[0], models[1])
 
+    def test_sums_in_a_codec_leave_all_peers_with_the_same_bits(self):
+        for protocol in ("ddp", "diloco:lr=1,mu=0.5"):
+            run = protocol[:3]
+            self.launch("-n", "3", *SHORT, "--protocol", protocol, "--codec", "topk:5%+int8", "--quiet",
+                        "--run", run)
+            result = self.result_of(run)
+            self.assertEqual((result["verdict"], result["consensus_distance"]), ("ok", 0))
+            self.assertGreater(result["payload_bytes"], 0)
+
     def test_a_run_json_is_a_config_for_the_simulation_and_for_the_launcher(self):
         self.launch("-n", "3", *SHORT, "--seed", "5", "--merge", "ema:0.3", "--batch", "40",
                     "--quiet", "--run", "first", env={"HEARSAY_MERGE_EVERY": "0.5"})

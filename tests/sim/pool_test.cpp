@@ -41,7 +41,7 @@ struct Folder {  // a fresh folder, gone at the end
   std::string path;
 };
 
-Spec spec(const char* text) { return parse_spec("--test", text); }
+Spec spec(const std::string& text) { return parse_spec("--test", text); }
 
 RunConfig base(std::uint32_t peers = 4) {
   RunConfig c;
@@ -146,6 +146,38 @@ TEST_CASE("all-reduce keeps every peer at the same weights, whatever the shard s
   CHECK(outcome.result.consensus_distance == Approx(0.0).margin(1e-9));
   CHECK(outcome.result.test_acc_min == outcome.result.test_acc_max);
   CHECK(outcome.result.test_acc_mean > 0.3);
+}
+
+TEST_CASE("all-reduce in a codec too, and what messages leave out is worth keeping") {
+  const auto run_with = [](const std::string& protocol, const char* codec) {
+    auto config = base(4);
+    if (protocol.starts_with("diloco")) config.merge_every = spec("0.25");
+    config.protocol = spec(protocol);
+    config.codec = spec(codec);
+    return run(config);
+  };
+  const auto bytes_of = [](const Outcome& outcome) {
+    std::uint64_t bytes = 0;
+    for (const PeerResult& peer : outcome.result.peers) bytes += peer.wire_bytes;
+    return bytes;
+  };
+  for (const std::string protocol : {"ddp:", "diloco:lr=1,mu=0,"}) {
+    const Outcome whole = run_with(protocol.starts_with("ddp") ? "ddp" : "diloco:lr=1,mu=0", "raw");
+    const char* const codec = protocol.starts_with("ddp") ? "topk:2%+int8" : "topk:10%+int8";
+    double lost = 0.0;
+    for (const char* feedback : {"none", "ef", "ef21"}) {
+      const Outcome coded = run_with(protocol + "feedback=" + feedback, codec);
+      CAPTURE(protocol, feedback, lost, whole.result.test_acc_mean);
+      CHECK(coded.result.consensus_distance == Approx(0.0).margin(1e-9));
+      CHECK(coded.broken == std::vector<std::string>{});
+      CHECK(bytes_of(coded) < bytes_of(whole) / 3);
+      if (std::string_view(feedback) == "none") lost = coded.result.test_acc_mean;
+      if (std::string_view(feedback) == "ef") {
+        CHECK(coded.result.test_acc_mean > lost + 0.03);
+        CHECK(coded.result.test_acc_mean > whole.result.test_acc_mean - 0.05);
+      }
+    }
+  }
 }
 
 TEST_CASE("pools with an outer optimiser learn, with any codec, and one alone does too") {

@@ -128,6 +128,11 @@ const std::vector<Case>& cases() {
        .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms",
        .compute = "jitter"},
       {.name = "ddp, uneven", .protocol = "ddp", .split = "dirichlet:0.5"},
+      {.name = "ddp in a codec, momentum before it",
+       .protocol = "ddp:feedback=dgc",
+       .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms",
+       .compute = "jitter",
+       .codec = "blocks:0.25+int8"},
       {.name = "schedule, shifted",
        .merge_every = "1,mode=shifted",
        .merge = "ema:a=0.1..0.5,shape=cosine",
@@ -215,6 +220,10 @@ const std::vector<Case>& cases() {
        .net = "link:bandwidth=5Mb/s,latency=1ms",
        .compute = "jitter:cv=0.3",
        .codec = "auto"},
+      {.name = "a codec that goes by a fast link, in the end by none",
+       .merge_every = "0.1",
+       .compute = "jitter:cv=0.3",
+       .codec = "auto"},
       {.name = "to the bit, over a bad network",
        .merge_every = "0.1",
        .chaos = {"drop=10%", "reorder=10%", "duplicate=10%"},
@@ -235,7 +244,13 @@ const std::vector<Case>& cases() {
        .merge_every = "0.3",
        .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms",
        .compute = "jitter",
-       .split = "dirichlet:0.5"}};
+       .split = "dirichlet:0.5"},
+      {.name = "diloco in a codec, by changes",
+       .protocol = "diloco:lr=1,mu=0.5,feedback=ef21",
+       .merge_every = "0.3",
+       .net = "link:bandwidth=100Mb/s,latency=0.1ms,jitter=0.1ms",
+       .compute = "jitter",
+       .codec = "topk:10%+int8"}};
   return all;
 }
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <utility>
+
+#include "runtime/config/option_table.hpp"
 
 namespace hearsay::runtime {
 namespace {
@@ -127,8 +130,8 @@ std::string examples_line(const PoolResult& result) {
   const ExampleSums sums = sum_examples(result);
   if (!sums.reserve) return {};
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-  std::string text =
-      format("examples %llu in reserve, %llu retired", number(*sums.reserve), number(*sums.retired));
+  std::string text = format("examples %llu in reserve, %llu retired", number(*sums.reserve),
+                            number(*sums.retired));
   if (const auto right = sums.retired_acc()) text += format(" (%.2f %% right)", 100.0 * *right);
   text += format(", %llu in quarantine", number(*sums.quarantined));
   if (sums.wrong)
@@ -204,6 +207,36 @@ std::string human_bytes(double bytes) {
   return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
+namespace {
+
+// The same pool averaging all gradients, to compare with: what is refused there is taken back.
+std::string baseline_command(const RunConfig& config, const std::string& run_dir) {
+  static constexpr std::pair<const char*, Spec RunConfig::*> kOfGossip[] = {
+      {"merge-every", &RunConfig::merge_every},
+      {"topology", &RunConfig::topology},
+      {"merge", &RunConfig::merge},
+      {"codec", &RunConfig::codec},
+      {"outer", &RunConfig::outer},
+      {"cluster", &RunConfig::cluster},
+      {"share", &RunConfig::share},
+      {"trade", &RunConfig::trade},
+      {"tune", &RunConfig::tune},
+      {"end-game", &RunConfig::end_game}};
+  std::string command = "hearsay sim --protocol ddp --config " + run_dir + "/run.json";
+  for (const auto& [name, member] : kOfGossip) {
+    const auto usual = find_option(name)->default_text;
+    const std::string& text = (config.*member).text;
+    if (!text.empty() && text != usual)
+      command += format(" --%s %s", name, std::string(usual).c_str());
+  }
+  if (config.bandwidth != "off") command += " --bandwidth off";
+  if (config.wait) command += " --wait=off";
+  if (config.until_converged) command += " --until-converged=off";
+  return command;
+}
+
+}  // namespace
+
 std::string closing_block(const PoolResult& result, const RunConfig& config,
                           const std::string& run_dir) {
   const Totals t = add_up(result);
@@ -248,7 +281,7 @@ std::string closing_block(const PoolResult& result, const RunConfig& config,
       static_cast<unsigned long long>(t.refused), result.mean_merge_age_epochs);
   text += time_line(result);
   if (config.protocol.name != "ddp") {
-    text += "compare  hearsay sim --protocol ddp --config " + run_dir + "/run.json\n";
+    text += "compare  " + baseline_command(config, run_dir) + "\n";
   }
   return text;
 }

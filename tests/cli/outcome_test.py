@@ -41,6 +41,19 @@ class OutcomeTest(harness.CliTest):
         for key in ("test_acc_mean", "test_loss_mean", "test_acc_averaged_model"):
             self.assertIsNone(result.get(key), f"{key} of nobody (a loss of 0 looks perfect)")
 
+    def test_the_comparison_that_a_run_suggests_runs(self):
+        for number, args in enumerate((
+                (), ("--codec", "topk:5%+mirror", "--merge-every", "0.6,mode=steps", "--topology", "ring"),
+                ("--merge", "ema:0.9", "--outer", "noloco", "--bandwidth", "10MiB/s", "--until-converged"),
+                ("--protocol", "push", "--wait", "--end-game", "rounds=2", "--cluster", "agglo"))):
+            with self.subTest(args=args):
+                out = self.sim("--peers", "4", "--epochs", "1", "--quiet", "--run", f"run{number}", *args)
+                last = out.stdout.decode().splitlines()[-1].split()
+                self.assertEqual(last[:3], ["compare", "hearsay", "sim"])
+                same = self.hearsay(*last[2:], "--quiet", "--run", f"ddp{number}")
+                self.assertEqual(same.returncode, 0, same.stderr.decode())
+                self.assertEqual(self.result_of(f"ddp{number}")["merges"], 0)
+
     def test_odd_pools_finish_and_everybody_merges(self):
         for peers in (1, 3, 5, 7):
             with self.subTest(peers=peers):

@@ -5,8 +5,6 @@
     experiments/studies/reference.py --binary build/ci/hearsay --out runs/reference
                                      [--only "NAME;NAME"] [--seeds 0,1,2]
 
-Names without commas may be parted by commas as well.
-
 Runs that already have a result.json are not repeated: an interrupted study goes on where it was.
 """
 import argparse
@@ -125,6 +123,13 @@ def chosen(options, table):
     return {name: flags for name, flags in table.items() if not options.only or name in options.only}
 
 
+def refuse_unknown(options):
+    known = {**POOLS, **SLOW_PEER, **CONVERGENCE}
+    for name in options.only:
+        if name not in known:
+            sys.exit(f"reference.py: no pool is called '{name}'; names are parted by ';'")
+
+
 def pool_table(options):
     rows = chosen(options, POOLS)
     if not rows:
@@ -186,10 +191,11 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="build/ci/hearsay")
     parser.add_argument("--out", type=pathlib.Path, default="runs/reference")
-    parser.add_argument("--only", type=lambda text: text.split(";" if ";" in text else ","), default=[])
+    parser.add_argument("--only", type=lambda text: text.split(";"), default=[])
     parser.add_argument("--seeds", type=lambda text: [int(s) for s in text.split(",")],
                         default=[0, 1, 2])
     options = parser.parse_args()
+    refuse_unknown(options)
     options.out = pathlib.Path(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     pool_table(options)

@@ -16,12 +16,13 @@ void Ddp::on(const Input& input, Time now, LocalModel& model, Actions& out) {
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     gradient_ready(done->report, model, out);
     if (ring_->advance(model.gradient(), model, out)) step_finished(now, out);
+    if (ring_->is_broken()) finish("stuck", true, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
     ring_->receive(in->frame, out);
     if (ring_->advance(model.gradient(), model, out)) step_finished(now, out);
+    if (ring_->is_broken()) finish("stuck", true, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
-    if (ring_->is_broken()) finish(*stop_reason_, true, out);
   } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
     partner_down(down->who, out);
   }

@@ -17,12 +17,13 @@ void Diloco::on(const Input& input, Time now, LocalModel& model, Actions& out) {
     start(now, model, out);
   } else if (const auto* done = std::get_if<input::StepDone>(&input)) {
     step_done(done->report, now, model, out);
+    if (ring_->is_broken() && !done_) finish("stuck", true, out);
   } else if (const auto* in = std::get_if<input::FrameIn>(&input)) {
     ring_->receive(in->frame, out);
     take_waiting(now, model, out);
+    if (ring_->is_broken()) finish("stuck", true, out);
   } else if (const auto* stop = std::get_if<input::Stop>(&input)) {
     stop_reason_ = stop->reason;
-    if (ring_->is_broken()) finish(*stop_reason_, true, out);
   } else if (const auto* down = std::get_if<input::PeerDown>(&input)) {
     partner_down(down->who, out);
   }

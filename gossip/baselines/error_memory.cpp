@@ -31,13 +31,10 @@ float ErrorMemory::clipped(std::span<const float> x, double weight) const {
 std::span<const float> ErrorMemory::to_say(std::span<const float> x, double weight) {
   const std::size_t n = x.size();
   const bool is_dgc = settings_.kind == Kind::dgc;
-  if (p_.size() != n) {
-    p_ = zeros(n);
-    next_memory_ = zeros(n);
-    if (is_dgc) next_momentum_ = zeros(n);
-  }
-  if (memory_.size() != n) memory_ = zeros(n);
-  if (is_dgc && momentum_.size() != n) momentum_ = zeros(n);
+  for (kernels::Buffer<float>* each : {&p_, &memory_, &next_memory_})
+    if (each->size() != n) *each = zeros(n);
+  for (kernels::Buffer<float>* each : {&momentum_, &next_momentum_})
+    if (is_dgc && each->size() != n) *each = zeros(n);
   float *const p = p_.data(), *const u = next_momentum_.data();
   const float *const m = memory_.data(), *const before = momentum_.data();
   switch (settings_.kind) {
@@ -60,7 +57,7 @@ std::span<const float> ErrorMemory::to_say(std::span<const float> x, double weig
 
 void ErrorMemory::said(std::span<const float> c) {
   const std::size_t n = p_.size();
-  HS_CHECK(c.size() == n);
+  HS_CHECK(c.size() == n && next_memory_.size() == n);
   const float *const p = p_.data(), *const m = memory_.data();
   float *const next = next_memory_.data(), *const u = next_momentum_.data();
   switch (settings_.kind) {

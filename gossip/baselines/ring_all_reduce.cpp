@@ -66,7 +66,8 @@ void RingAllReduce::send_slice(std::uint32_t slice, const Sum& sum, std::span<fl
 }
 
 void RingAllReduce::break_off(const Frame& frame, const std::string& why, Actions& out) {
-  out.push_back(action::Record{fault_event("slice lost", frame.from, why, "waits for ever")});
+  out.push_back(
+      action::Record{fault_event("slice lost", frame.from, why, "ends, as no sum can be made")});
   waiting_.clear();
   is_reducing_ = false;
   is_broken_ = true;

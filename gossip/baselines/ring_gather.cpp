@@ -2,10 +2,13 @@
 #include "gossip/baselines/ring_gather.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "gossip/baselines/ring_all_reduce.hpp"
 #include "kernels/core/check.hpp"
+#include "kernels/ops/merge_ops.hpp"
 
 namespace hearsay::gossip {
 namespace {
@@ -40,11 +43,15 @@ void RingGather::begin(std::uint64_t round, const Sum& own, std::span<float> val
   fit(zeros_, values.size());
   fit(decoded_, values.size());
   codec_->forget();  // each message is said for itself
-  merge::PackedRef message = codec_->encode(memory_.to_say(values, own.weight), nullptr);
+  const std::span<const float> p = memory_.to_say(values, own.weight);
+  Sum mine = own;  // what is not finite is no codec's to say, and would stay in the memory
+  if (!std::isfinite(kernels::squared_distance(p, {})))
+    mine.weight = std::numeric_limits<double>::quiet_NaN();
+  merge::PackedRef message = codec_->encode(p, nullptr);
   const Unpacked said = codec_->decode(*message, zeros_.span(), decoded_.span());
   HS_CHECK(said.fault.empty());  // a codec reads what it has written
   memory_.said(decoded_.span());
-  parts_[self_.value] = {std::move(message), own};
+  parts_[self_.value] = {std::move(message), mine};
   if (peers_ > 1) send(self_.value, out);
 }
 
@@ -97,8 +104,9 @@ void RingGather::take(const Frame& frame, Actions& out) {
 bool RingGather::add_up(std::span<float> values, Actions& out) {
   fit(zeros_, values.size());
   fit(decoded_, values.size());
-  fit(sum_, values.size());
-  if (!memory_.says_changes()) std::fill_n(sum_.data(), sum_.size(), 0.0f);
+  // Into `values`, so that nothing is kept of a round that cannot be read to its end.
+  const bool goes_on = memory_.says_changes() && sum_.size() == values.size();
+  std::copy_n((goes_on ? sum_ : zeros_).data(), values.size(), values.begin());
   total_ = {};
   for (std::uint32_t of = 0; of < peers_; ++of) {
     const Unpacked said = codec_->decode(*parts_[of].message, zeros_.span(), decoded_.span());
@@ -106,11 +114,14 @@ bool RingGather::add_up(std::span<float> values, Actions& out) {
       break_off(previous(), "message of " + peer_name(PeerId(of)) + ": " + said.fault, out);
       return false;
     }
-    for (std::size_t i = 0; i < values.size(); ++i) sum_.data()[i] += decoded_.data()[i];
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += decoded_.data()[i];
     total_.weight += parts_[of].sum.weight;
     total_.stop = total_.stop || parts_[of].sum.stop;
   }
-  std::copy(sum_.data(), sum_.data() + sum_.size(), values.begin());
+  if (memory_.says_changes()) {
+    fit(sum_, values.size());
+    std::copy(values.begin(), values.end(), sum_.data());
+  }
   memory_.keep();
   for (Part& part : parts_) part = {};
   is_reducing_ = false;
@@ -124,7 +135,8 @@ void RingGather::begin_again(bool drop_waiting) {
 }
 
 void RingGather::break_off(PeerId from, const std::string& why, Actions& out) {
-  out.push_back(action::Record{fault_event("message lost", from, why, "waits for ever")});
+  out.push_back(
+      action::Record{fault_event("message lost", from, why, "ends, as no sum can be made")});
   waiting_.clear();
   is_reducing_ = false;
   is_broken_ = true;
@@ -134,6 +146,7 @@ void RingGather::state(Archive& a) {
   a("waiting", waiting_)("parts", parts_)("hops", hops_)("reducing", is_reducing_);
   a("broken", is_broken_)("round", round_)("total", total_)("codec", *codec_)("memory", memory_);
   a.array("sum", sum_);
+  if (waiting_.size() > 2 * (peers_ - 1)) a.fail("waiting", "is more than can wait");
   if (parts_.size() != peers_ || hops_ >= std::max(peers_, 1u))
     a.fail("parts", "are not one a peer");
   for (std::uint32_t i = 0; is_reducing_ && i < hops_ + 1; ++i) {

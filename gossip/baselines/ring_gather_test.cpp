@@ -2,7 +2,9 @@
 // Sums in a codec: of ddp's gradients and of what diloco's rounds have done.
 #include "gossip/baselines/ring_gather.hpp"
 
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "gossip/baselines/ddp.hpp"
@@ -227,4 +229,37 @@ TEST_CASE("diloco in a codec moves by the mean of what its peers have done") {
     near += std::abs(models[0]->w[k] - mean) < 1e-5;
   }
   CHECK(near > kSize * 8 / 10);  // of each nine tenths were said
+}
+
+TEST_CASE("whoever gets what nobody can read ends, and waits for no one") {
+  const std::shared_ptr<const CodecPlan> plan = plan_of(0.05);
+  TinyModel model(std::vector<float>(kSize, 1.0f));
+  Ddp ddp({PeerId(0), 2, 1, 3, 0, {plan, {}}});
+  Actions out;
+  ddp.on(input::Start{}, Time(0), model, out);
+  ddp.on(input::StepDone{{1, 0.5, 1, 0.1}}, Time(0), model, out);
+  Frame frame;
+  frame.kind = FrameKind::chunk;
+  frame.from = PeerId(1);
+  frame.slice = 1;
+  frame.mass = 1.0;
+  frame.packed = std::make_shared<hearsay::merge::Packed>(hearsay::merge::Packed{{1, 2, 3}});
+  out.clear();
+  ddp.on(input::FrameIn{frame}, Time(0), model, out);
+  const auto ends = testkit::take<action::Finish>(out);
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0].reason == "stuck");
+}
+
+TEST_CASE("a gradient that is not finite ends all peers in the same step, in a codec too") {
+  Ring ring(3, {plan_of(0.05), {}});
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Actions out;
+    for (std::size_t k = 0; k < kSize; ++k) ring.values[i][k] = 0.5f;
+    if (i == 1) ring.values[i][7] = std::numeric_limits<float>::infinity();
+    ring.peers[i]->begin(0, {1.0, false}, ring.values[i], ring.model, out);
+    ring.advance(i, out);
+  }
+  ring.deliver_all();
+  for (const auto& peer : ring.peers) CHECK(std::isnan(peer->total().weight));
 }

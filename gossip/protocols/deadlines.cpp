@@ -83,7 +83,10 @@ void Deadlines::answered(PeerId partner, Time took) {
   overdue_in_a_row_ = 0;
 }
 
-void Deadlines::refused(PeerId partner) { by_partner_[partner].quiet = 0; }
+void Deadlines::refused(PeerId partner) {
+  by_partner_[partner].quiet = 0;
+  overdue_in_a_row_ = 0;
+}
 void Deadlines::stayed_quiet(PeerId partner) { ++by_partner_[partner].quiet; }
 void Deadlines::was_too_slow(PeerId partner) { ++by_partner_[partner].slow; }
 

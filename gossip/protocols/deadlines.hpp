@@ -28,7 +28,7 @@ class Deadlines {
   Time overdue(Time own_step) const;
 
   void answered(PeerId partner, Time took);
-  void refused(PeerId partner);  // it is there; a refusal has no weights, and waits for nothing
+  void refused(PeerId partner);  // it is there; a refusal says little of how long weights take
   void was_overdue() { ++overdue_in_a_row_; }
   void stayed_quiet(PeerId partner);  // its next limit is twice as long, until it answers
   void was_too_slow(PeerId partner);  // the same for `most`

@@ -8,7 +8,7 @@
 // between the two for longer than answers take, the next merge goes first. The answer is still
 // welcome when it comes late, of kLate such exchanges: the oldest is given up for a newer one, not
 // before kLateLeast, as answers come that late on busy machines. An answer to one that was given up
-// for a newer one still says how long answers take.
+// for a newer one still says how long answers take, unless it is later than an exchange may be.
 #pragma once
 
 #include <chrono>

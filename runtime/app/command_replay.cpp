@@ -19,6 +19,7 @@
 #include "runtime/app/run_header.hpp"
 #include "runtime/app/styled_line.hpp"
 #include "runtime/config/config.hpp"
+#include "runtime/config/protocol_kinds.hpp"
 #include "runtime/device/device_choice.hpp"
 #include "runtime/host/assembly.hpp"
 #include "runtime/host/peer_files.hpp"
@@ -92,6 +93,12 @@ ReplayPlan plan_of(const Arguments& arguments, const RunConfig& config) {
     }
     check_names(swapped);
     build_pool_plan(swapped);
+    const bool other_frames = (config.codec.name == "raw") != (swapped.codec.name == "raw");
+    if (is_synchronous(config.protocol.name) && other_frames) {
+      throw UsageError("--swap " + *text + ": --protocol " + config.protocol.name +
+                       " sends other messages in a codec than without one, which no log of this "
+                       "run has; take hearsay sim --config with --codec");
+    }
   }
   if (const auto text = arguments.value("drop-peer"))
     plan.dropped = peer_of("--drop-peer", *text, config.peers);

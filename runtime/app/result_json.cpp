@@ -221,7 +221,10 @@ std::string baseline_command(const RunConfig& config, const std::string& run_dir
       {"share", &RunConfig::share},
       {"trade", &RunConfig::trade},
       {"tune", &RunConfig::tune},
-      {"end-game", &RunConfig::end_game}};
+      {"end-game", &RunConfig::end_game},
+      {"sampling", &RunConfig::sampling},
+      {"retire", &RunConfig::retire},
+      {"quarantine", &RunConfig::quarantine}};
   std::string command = "hearsay sim --protocol ddp --config " + run_dir + "/run.json";
   for (const auto& [name, member] : kOfGossip) {
     const auto usual = find_option(name)->default_text;
@@ -231,6 +234,7 @@ std::string baseline_command(const RunConfig& config, const std::string& run_dir
   }
   if (config.bandwidth != "off") command += " --bandwidth off";
   if (config.wait) command += " --wait=off";
+  if (config.log_examples) command += " --log-examples=off";
   if (config.until_converged) command += " --until-converged=off";
   return command;
 }

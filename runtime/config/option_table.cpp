@@ -181,8 +181,8 @@ constexpr std::array kMost{
            .placeholder = "SPEC",
            .help = "what a message says: raw, int8, topk:0.01",
            .detail =
-               "Of pairwise and push. raw: all weights, 4 bytes each. hearsay config list has "
-               "all, with their bytes.",
+               "Not of push-sum and local. raw: all weights, 4 bytes each. hearsay config list "
+               "has all, with their bytes.",
            .group = "gossip"},
     Option{.name = "outer",
            .default_text = "none",

@@ -70,9 +70,12 @@ TEST_CASE("momentum correction has sgd's momentum and clipping before the codec,
   const OptimizerOptions after = optimizer_after_sums(config);
   CHECK((after.lr == 0.1 && after.momentum == 0.0 && after.clip == 0.0));
   CHECK(live_testkit::complaint_of(config).empty());
+  config.codec = parse_spec("--codec", "int8");
+  CHECK(live_testkit::complaint_of(config).find("says every weight") != std::string::npos);
   config.protocol = parse_spec("--protocol", "ddp:feedback=ef");
   CHECK(optimizer_after_sums(config).momentum == 0.8);
   config.protocol = parse_spec("--protocol", "ddp:feedback=dgc");
+  config.codec = parse_spec("--codec", "topk:1%");
   config.optimizer = parse_spec("--optimizer", "adamw");
   CHECK(live_testkit::complaint_of(config).find("takes the momentum of sgd") != std::string::npos);
 }

@@ -43,8 +43,9 @@ double momentum(const std::string& option, const Spec& spec, const char* standar
   return value;
 }
 
-OuterSettings nesterov(const std::string& option, const Spec& spec) {
-  reject_unknown(option, spec, {"lr", "mu"}, 0);
+OuterSettings nesterov(const std::string& option, const Spec& spec,
+                       const std::vector<std::string>& known = {"lr", "mu"}) {
+  reject_unknown(option, spec, known, 0);
   OuterSettings settings;
   settings.kind = Kind::nesterov;
   settings.rate = rate(option, spec, "lr");
@@ -107,9 +108,7 @@ std::optional<OuterSettings> outer_settings(const Spec& outer) {
 
 OuterSettings diloco_settings(const Spec& protocol) {
   refuse_modifiers("--protocol", protocol);
-  Spec outer = protocol;  // how sums are said is not the outer optimiser's
-  std::erase_if(outer.args, [](const auto& arg) { return arg.first == "feedback"; });
-  return nesterov("--protocol", outer);
+  return nesterov("--protocol", protocol, {"lr", "mu", "feedback"});  // build_reduce.hpp
 }
 
 void refuse_outer_where_it_does_not_fit(const RunConfig& config, const merge::Policy& policy) {

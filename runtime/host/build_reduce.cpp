@@ -84,6 +84,10 @@ void refuse_reduction_where_it_does_not_fit(const RunConfig& config) {
   if (feedback_kind(config) != Kind::dgc) return;
   if (config.protocol.name == "diloco")
     throw UsageError(given + "feedback=dgc is about momentum of every mini-batch; take ef or ef21");
+  if (codec && codec->kind == CodecSettings::Kind::dense) {
+    throw UsageError(given + "feedback=dgc begins the momentum of what is said anew, and --codec " +
+                     config.codec.text + " says every weight; take topk:1%+int8, or feedback=ef");
+  }
   if (parse_optimizer(config.optimizer).kind != OptimizerOptions::Kind::sgd) {
     throw UsageError(given + "feedback=dgc takes the momentum of sgd, and --optimizer " +
                      config.optimizer.text + " is another; take --optimizer sgd, or feedback=ef");

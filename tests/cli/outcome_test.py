@@ -45,7 +45,8 @@ class OutcomeTest(harness.CliTest):
         for number, args in enumerate((
                 (), ("--codec", "topk:5%+mirror", "--merge-every", "0.6,mode=steps", "--topology", "ring"),
                 ("--merge", "ema:0.9", "--outer", "noloco", "--bandwidth", "10MiB/s", "--until-converged"),
-                ("--protocol", "push", "--wait", "--end-game", "rounds=2", "--cluster", "agglo"))):
+                ("--protocol", "push", "--wait", "--end-game", "rounds=2", "--cluster", "agglo"),
+                ("--share", "hard", "--log-examples"), ("--sampling", "hard"))):
             with self.subTest(args=args):
                 out = self.sim("--peers", "4", "--epochs", "1", "--quiet", "--run", f"run{number}", *args)
                 last = out.stdout.decode().splitlines()[-1].split()

@@ -248,6 +248,14 @@ struct Asked {
   void overdue(std::size_t question, Time now) {
     seat.on(input::Timer{timers[question].at(2).id}, now);
   }
+  // Asked at 1 s; after that each 20 ms later, when the one before is overdue.
+  void leave_three_open() {
+    for (std::size_t question = 0; question < 3; ++question) {
+      const Time now = 1020ms + static_cast<int>(question) * 20ms;
+      overdue(question, now);
+      REQUIRE(next(now));
+    }
+  }
   Seat seat;
   int most;
   std::vector<Frame> questions;
@@ -278,11 +286,7 @@ TEST_CASE("an overdue answer holds up no other merge, and is welcome when it com
 
 TEST_CASE("of several overdue answers the newest are welcome, the oldest comes to nothing") {
   Asked a(8);  // asked at 1 s
-  Time now = 1s;
-  for (std::size_t question = 0; question < 3; ++question) {
-    a.overdue(question, now += 20ms);
-    REQUIRE(a.next(now));
-  }
+  a.leave_three_open();
   a.overdue(3, 1080ms);
   CHECK_FALSE(a.next(1090ms));  // the first may still be on its way
   REQUIRE(a.next(1200ms));
@@ -298,12 +302,8 @@ TEST_CASE("of several overdue answers the newest are welcome, the oldest comes t
 
 TEST_CASE("an answer to what gave way for newer ones says how long answers take, once") {
   Asked a(8);  // asked at 1 s
-  Time now = 1s;
-  for (std::size_t question = 0; question < 3; ++question) {
-    a.overdue(question, now += 20ms);
-    REQUIRE(a.next(now));
-  }
-  a.overdue(3, now += 20ms);
+  a.leave_three_open();
+  a.overdue(3, 1080ms);
   REQUIRE(a.next(1200ms));  // the first has given way
   const auto deadlines = [&] {
     Archive kept;

@@ -27,7 +27,7 @@ CatalogSection protocols() {
        {"local", "local", "baseline: nobody talks", "0 messages, 0 bytes"},
        {"ddp", "ddp | ddp:feedback=ef|ef21|dgc|none",
         "baseline: all sum every mini-batch's gradients; in a codec, the rest is said later",
-        "2(n-1) messages, 8N(n-1)/n bytes a peer and step; in a codec n-1, 30N bytes of memory"},
+        "2(n-1) messages, 8N(n-1)/n bytes a peer and step; in a codec n-1; 24N of memory, dgc 32N"},
        {"diloco", "diloco | diloco:lr=0.7,mu=0.9,feedback=ef|ef21|none",
         "baseline: all average their weights every --merge-every epochs, then Nesterov's step",
         "as ddp, a round instead of a step; 8N bytes of memory"}},

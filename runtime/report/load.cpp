@@ -126,8 +126,10 @@ void add_peers(const Json& result, const std::vector<OneLog>& logs, RunFacts& fa
   for (const OneLog& log : logs) {
     add(log.owner);
     for (const LoggedEvent& event : log.events) {
-      for (const std::string& name : {event.peer, text_at(event.fields, "from"),
-                                      text_at(event.fields, "to"), text_at(event.fields, "who")})
+      add(event.peer);
+      if (event.ev == "codec.changed") continue;  // from and to are codecs there
+      for (const std::string& name : {text_at(event.fields, "from"), text_at(event.fields, "to"),
+                                      text_at(event.fields, "who")})
         add(name);
     }
   }

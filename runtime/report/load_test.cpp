@@ -96,6 +96,18 @@ TEST_CASE("a run without run.json and result.json says so and is read") {
   CHECK_FALSE(facts.result);
 }
 
+TEST_CASE("codecs that a peer changes between are no peers") {
+  const TempRun run;
+  run.write(
+      "events.jsonl",
+      kHeader + kBlock +
+          R"({"ev":"codec.changed","t_ns":2000000000,"peer":"p00","n":1,"from":"int8","to":"raw"})"
+          "\n");
+  const RunFacts facts = load_run(run.path());
+  REQUIRE(facts.peers.size() == 1);
+  CHECK(facts.peers[0].name == "p00");
+}
+
 TEST_CASE("damage in the middle of a log costs its line, not the log") {
   const TempRun run;
   run.write("events.jsonl", kHeader + kBlock + "\xFF\xFE garbage\n" + kBlock);

@@ -260,9 +260,9 @@ Figure graph_figure(const RunFacts& facts) {
   figure.drawing = std::move(d).finish();
   figure.data = data_of(facts, thresholds, stride);
   figure.note =
-      "Edges grow with the number of merges; all models of this run have one size, so also with "
-      "the bytes. "
-      "The animation counts " +
+      "Edges grow with the number of merges; the bytes of each pair are in the table. The "
+      "animation "
+      "counts " +
       stride_text(stride, "merge") + ".";
   TableText table({"from", "to", "merges", "refused", "bytes", "mean alpha"},
                   "Models taken in, by pair");
